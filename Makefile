@@ -1,0 +1,43 @@
+# `make` lists what there is. Needs Python 3.11 or later, make and a package index; Java comes from a wheel if absent.
+
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+# benchmarks/ is not part of a source distribution.
+CHECKED := coalesce tests $(wildcard benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## write a small table, query it and show what pruning did
+	$(BIN)/coalesce demo $(ARGS)
+
+test: lint ## lint, then run every test (ARGS="-k name" picks some)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(INSTALLED) ## ruff and mypy, changing nothing
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy $(CHECKED)
+
+format: $(INSTALLED) ## let ruff fix and format what it can
+	$(BIN)/ruff check --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+bench: $(INSTALLED) ## run the benchmarks (ARGS="--help" lists the options)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove the environment, caches and build products
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Rebuilt when what is to be installed changes. The stamp comes last, so an interrupted installation starts again.
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
