@@ -1,0 +1,26 @@
+"""What every test may ask for. Only tests that name `spark` start a JVM, and all of them share one."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """The one Spark session of the test run: two cores, few shuffle tasks, UTC."""
+    from coalesce.spark.session import session
+
+    running = session(
+        "local[2]",
+        **{
+            "spark.sql.shuffle.partitions": 4,
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        },
+    )
+    yield running
+    running.stop()
