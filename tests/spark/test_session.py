@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from coalesce.errors import SparkUnavailable
@@ -120,3 +121,13 @@ def test_a_running_session_is_returned_with_its_settings(spark: "SparkSession") 
         assert again.sparkContext.master == "local[2]"
     finally:
         again.conf.set("spark.sql.shuffle.partitions", 4)
+
+
+def test_rows_cross_to_arrow_and_pandas(spark: "SparkSession") -> None:
+    """The pinned versions of PySpark, pyarrow and pandas work together in both directions."""
+    rows = pa.table({"id": [1, 2, None], "name": ["x", None, "z"]})
+
+    frame = spark.createDataFrame(rows)
+
+    assert frame.toArrow().to_pylist() == rows.to_pylist()
+    assert spark.createDataFrame(frame.toPandas()).count() == 3
