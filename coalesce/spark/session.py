@@ -44,6 +44,7 @@ def session(master: str | None = None, **config: object) -> "SparkSession":
         builder = builder.master(master)
     for name, value in config.items():
         builder = builder.config(name, value)
+    # The one place every session passes through: attach here what is to be there from the start.
     return builder.getOrCreate()
 
 
