@@ -1,0 +1,72 @@
+"""How a table is made and opened: the place where storage, table and engines meet."""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from coalesce.arrow.engine import ArrowEngine
+from coalesce.model.rule import RuleRequest
+from coalesce.storage import open_storage
+from coalesce.table.engine import Engine
+from coalesce.table.table import Table, create_table
+
+Location = str | os.PathLike[str]
+
+
+def create(
+    location: Location,
+    schema: object,
+    *,
+    partition_by: Sequence[str] = (),
+    rule: RuleRequest | None = None,
+    properties: Mapping[str, str] | None = None,
+    spark: Any = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Table:
+    """Create an empty table.
+
+    `schema` is a pyarrow or Spark schema, or rows that have one. `partition_by` names the partition fields as text:
+    `"dt"`, `"day(ts)"`, `"bucket(64, merchant)"`, `"truncate(4, zip)"`. `rule` says which logical partitions share a
+    physical one; without it each has its own.
+    """
+    storage = open_storage(location, options=storage_options, spark=spark)
+    return create_table(
+        storage,
+        _engines(spark),
+        schema,
+        partition_by=partition_by,
+        rule=rule,
+        properties=properties,
+        time_zone=_time_zone(spark),
+    )
+
+
+def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
+    location: Location,
+    *,
+    version: int | None = None,
+    as_of: datetime | None = None,
+    spark: Any = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Table:
+    """Open a table at its newest version, or read-only at an older one."""
+    storage = open_storage(location, options=storage_options, spark=spark)
+    table = Table(storage, _engines(spark), time_zone=_time_zone(spark), case_sensitive=_case_sensitive(spark))
+    return table if version is None and as_of is None else table.at(version=version, as_of=as_of)
+
+
+def _engines(spark: Any) -> tuple[Engine, ...]:
+    if spark is None:
+        return (ArrowEngine(),)
+    from coalesce.spark.engine import SparkEngine  # noqa: PLC0415 - Spark is imported only by those who use it
+
+    return (ArrowEngine(), SparkEngine(spark))
+
+
+def _time_zone(spark: Any) -> str:
+    return "UTC" if spark is None else str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def _case_sensitive(spark: Any) -> bool:
+    return spark is not None and str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"

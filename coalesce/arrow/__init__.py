@@ -1,0 +1,1 @@
+"""Rows through pyarrow: write and read data files with no JVM."""

@@ -1,0 +1,114 @@
+"""Every error this library raises on purpose.
+
+    CoalesceError
+    ├── TableNotFound            there is no table at this location
+    ├── TableExists              there is one already
+    ├── VersionNotFound          the version was never written, or has expired
+    ├── CorruptMetadata          a sidecar file is not what it should be (carries the file, and where in it)
+    ├── UnsupportedFeature       written by a newer release, or with a feature this one does not know
+    ├── CommitConflict           another writer changed what this one relied on
+    ├── SchemaError              columns, types or values that do not fit the table
+    ├── SpecError                a partition field, transform or rule that cannot be
+    ├── PredicateError           a predicate that does not parse or names an unknown column (carries a caret)
+    ├── NeedsSpark               the operation has to evaluate something only Spark can
+    ├── SparkUnavailable         no Spark, or no Java to run it
+    └── StorageError             the file system or object store failed
+        └── FileMissing          ... because the file is not there
+
+A message says what is wrong, where, and what to do about it; it is one or a few sentences, never a dump.
+"""
+
+
+class CoalesceError(Exception):
+    """The root: catch this to catch everything the library raises on purpose."""
+
+
+class TableNotFound(CoalesceError):
+    """There is no coalesce table at the location."""
+
+
+class TableExists(CoalesceError):
+    """A table is there already, and creating it again was not asked to be harmless."""
+
+
+class VersionNotFound(CoalesceError):
+    """The table has no such version: never written, or expired."""
+
+
+class CorruptMetadata(CoalesceError):
+    """A version file or manifest is damaged or breaks the format's rules.
+
+    `file` is the path relative to the table; `where` is the place inside the document, such as
+    `manifests[3].bounds[0].lower`, or empty when the file as a whole is unreadable.
+    """
+
+    def __init__(self, file: str, reason: str, where: str = "") -> None:
+        self.file = file
+        self.where = where
+        self.reason = reason
+        place = f"{file} at {where}" if where else file
+        super().__init__(f"{place}: {reason}")
+
+
+class UnsupportedFeature(CoalesceError):
+    """The table needs something this release does not know; a newer one may."""
+
+
+class CommitConflict(CoalesceError):
+    """Another writer's commit changed what this transaction relied on; nothing was committed."""
+
+
+class SchemaError(CoalesceError):
+    """Columns, types or values do not fit the table."""
+
+
+class SpecError(CoalesceError):
+    """A partition field, transform or rule is not possible."""
+
+
+class PredicateError(CoalesceError):
+    """A predicate does not parse, or names something the table does not have.
+
+    `position` is the offset into `text` of what is wrong; the message shows it with a caret.
+    """
+
+    def __init__(self, reason: str, text: str | None = None, position: int | None = None) -> None:
+        self.reason = reason
+        self.text = text
+        self.position = position
+        super().__init__(reason if text is None else f"{reason}\n{_pointed_at(text, position)}")
+
+
+class NeedsSpark(CoalesceError):
+    """The operation has to evaluate an expression exactly, and only Spark can."""
+
+
+class SparkUnavailable(CoalesceError):
+    """There is no Spark, or no Java to run it with."""
+
+
+class StorageError(CoalesceError):
+    """The file system or the object store failed."""
+
+
+class FileMissing(StorageError):
+    """The file is not there."""
+
+
+_WINDOW = 100  # characters of predicate text shown around the caret
+
+
+def _pointed_at(text: str, position: int | None) -> str:
+    """The line of `text` around `position`, with a caret under it."""
+    if position is None:
+        return f"  {text[:_WINDOW]}{'…' if len(text) > _WINDOW else ''}"
+    position = max(0, min(position, len(text)))
+    line_start = text.rfind("\n", 0, position) + 1
+    line_end = text.find("\n", position)
+    line_end = len(text) if line_end < 0 else line_end
+    start = max(line_start, position - _WINDOW // 2)
+    end = min(line_end, start + _WINDOW)
+    before = "…" if start > line_start else ""
+    after = "…" if end < line_end else ""
+    caret = " " * (len(before) + position - start)
+    return f"  {before}{text[start:end]}{after}\n  {caret}^"

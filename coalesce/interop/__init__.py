@@ -1,0 +1,1 @@
+"""Other table formats."""

@@ -1,0 +1,1 @@
+"""The model as sidecar bytes, and back."""

@@ -1,0 +1,357 @@
+"""Version files: a `Version` as JSON with a digest over every byte.
+
+The document ends with its own digest, taken over the file with the digest's 64 hex digits set to zero. A flipped
+bit anywhere, a truncated or a concatenated file is therefore an error that names the file, never a wrong table.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final, assert_never
+
+from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
+from coalesce.manifest.document import Node
+from coalesce.manifest.paths import MANIFESTS, version_path
+from coalesce.model.rule import BySize, Groups, KeepAll, Rule
+from coalesce.model.schema import Schema
+from coalesce.model.spec import PartitionField, Spec
+from coalesce.model.transforms import transform
+from coalesce.model.types import (
+    AtomicType,
+    DecimalType,
+    Field,
+    ListType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    Type,
+    Value,
+    atomic_type,
+    is_atomic,
+)
+from coalesce.model.values import from_json, to_json
+from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef, Version
+
+_DIGEST: Final = b',"digest":"sha256:'
+_END: Final = b'"}\n'
+_ZEROS: Final = b"0" * 64
+_TRAILER: Final = len(_DIGEST) + len(_ZEROS) + len(_END)
+
+Json = dict[str, Any]
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+def encode_version(version: Version) -> bytes:
+    """The bytes of the version's file."""
+    body = json.dumps(_version(version), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    unsigned = body[:-1] + _DIGEST + _ZEROS + _END
+    digest = hashlib.sha256(unsigned).hexdigest().encode()
+    return body[:-1] + _DIGEST + digest + _END
+
+
+def _version(v: Version) -> Json:
+    return {
+        "format_version": FORMAT_VERSION,
+        "version": v.number,
+        "table_id": v.table_id,
+        "commit_id": v.commit_id,
+        "parent_commit_id": v.parent_commit_id,
+        "timestamp_ms": v.timestamp_ms,
+        "operation": v.operation,
+        "summary": dict(v.summary),
+        "reader_features": sorted(v.reader_features),
+        "writer_features": sorted(v.writer_features),
+        "properties": dict(v.properties),
+        "schema": {"fields": [_field(f) for f in v.schema]},
+        "max_column_id": v.max_column_id,
+        "has_dropped_or_renamed": v.has_dropped_or_renamed,
+        "specs": [_spec(s) for s in v.specs],
+        "current_spec_id": v.current_spec_id,
+        "rules": [_rule(r) for r in v.rules],
+        "current_rule_id": v.current_rule_id,
+        "next_row_id": v.next_row_id,
+        "applied": dict(v.applied),
+        "manifests": [_manifest(m) for m in v.manifests],
+    }
+
+
+def _field(field: Field) -> Json:
+    json_: Json = {
+        "id": field.id,
+        "name": field.name,
+        "physical_name": field.physical_name,
+        "type": _type(field.type),
+        "required": field.required,
+    }
+    if field.default is not None and isinstance(field.type, PrimitiveType | DecimalType):
+        json_["default"] = to_json(field.type, field.default)
+    return json_
+
+
+def _type(type_: Type) -> str | Json:
+    match type_:
+        case PrimitiveType() | DecimalType():
+            return str(type_)
+        case StructType(fields):
+            return {"kind": "struct", "fields": [_field(f) for f in fields]}
+        case ListType(element):
+            return {"kind": "list", "element": _field(element)}
+        case MapType(key, value):
+            return {"kind": "map", "key": _field(key), "value": _field(value)}
+        case _:
+            assert_never(type_)
+
+
+def _spec(spec: Spec) -> Json:
+    return {
+        "spec_id": spec.spec_id,
+        "fields": [
+            {"field_id": f.field_id, "source_id": f.source_id, "transform": str(f.transform), "name": f.name}
+            for f in spec.fields
+        ],
+    }
+
+
+def _rule(rule: Rule) -> Json:
+    match rule:
+        case KeepAll(rule_id):
+            return {"rule_id": rule_id, "kind": "keep_all"}
+        case BySize(rule_id, field_ids, group, below):
+            return {"rule_id": rule_id, "kind": "by_size", "field_ids": list(field_ids), "group": group, "below": below}
+        case Groups(rule_id, members, types):
+            return {
+                "rule_id": rule_id,
+                "kind": "groups",
+                "fields": [_members(i, types[i], values) for i, values in members.items()],
+            }
+        case _:
+            assert_never(rule)
+
+
+def _members(field_id: int, type_: AtomicType, values: Mapping[Value, str]) -> Json:
+    groups: dict[str, list[Any]] = {}
+    for value, name in values.items():
+        groups.setdefault(name, []).append(to_json(type_, value))
+    return {
+        "field_id": field_id,
+        "type": str(type_),
+        "groups": [{"name": name, "values": listed} for name, listed in groups.items()],
+    }
+
+
+def _manifest(ref: ManifestRef) -> Json:
+    return {
+        "path": ref.path,
+        "spec_id": ref.spec_id,
+        "files": ref.files,
+        "rows": ref.rows,
+        "bytes": ref.bytes,
+        "length": ref.length,
+        "digest": ref.digest,
+        "added_version": ref.added_version,
+        "first_row_id": ref.first_row_id,
+        "bounds": None if ref.bounds is None else [_bounds(b) for b in ref.bounds],
+    }
+
+
+def _bounds(bounds: FieldBounds) -> Json:
+    return {
+        "field_id": bounds.field_id,
+        "type": str(bounds.type),
+        "lower": to_json(bounds.type, bounds.lower),
+        "upper": to_json(bounds.type, bounds.upper),
+        "has_null": bounds.has_null,
+    }
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def decode_version(data: bytes, number: int) -> Version:
+    """The version in `data`, the bytes of the file of version `number`, or a CoalesceError that names the file."""
+    file = version_path(number)
+    document = Node(_verified(data, file), file)
+    format_version = document["format_version"]
+    if format_version.number > FORMAT_VERSION:
+        raise UnsupportedFeature(
+            f"{file} is in format version {format_version.value}, and this release reads up to {FORMAT_VERSION}; "
+            "upgrade coalesce."
+        )
+    try:
+        version = _read_version(document)
+    except CorruptMetadata:
+        raise
+    except CoalesceError as error:  # a model's own check, which knows no file
+        raise CorruptMetadata(file, str(error)) from error
+    if version.number != number:
+        raise document["version"].wrong(f"the file says it is version {version.number}; it was moved or copied.")
+    version.check_readable()
+    _check_references(version, document)
+    return version
+
+
+def _verified(data: bytes, file: str) -> Any:
+    digest = data[-_TRAILER:-_TRAILER + len(_DIGEST)], data[-len(_END):]
+    if len(data) < _TRAILER or digest != (_DIGEST, _END):
+        raise CorruptMetadata(file, "it does not end with its digest: the file is damaged or cut short.")
+    hex_start = len(data) - len(_END) - len(_ZEROS)
+    unsigned = data[:hex_start] + _ZEROS + _END
+    if hashlib.sha256(unsigned).hexdigest().encode() != data[hex_start : -len(_END)]:
+        raise CorruptMetadata(file, "its digest does not fit its content: the file is damaged.")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CorruptMetadata(file, f"it is not a JSON document: {error}.") from error
+
+
+def _read_version(d: Node) -> Version:
+    parent = d.get("parent_commit_id")
+    return Version(
+        number=d["version"].count,
+        table_id=d["table_id"].text,
+        commit_id=d["commit_id"].text,
+        parent_commit_id=None if parent is None else parent.text,
+        timestamp_ms=d["timestamp_ms"].number,
+        operation=d["operation"].text,
+        summary={k: v.value for k, v in d["summary"].items()},
+        schema=Schema(tuple(_read_field(f) for f in d["schema"]["fields"])),
+        specs=tuple(_read_spec(s) for s in d["specs"]),
+        current_spec_id=d["current_spec_id"].count,
+        rules=tuple(_read_rule(r) for r in d["rules"]),
+        current_rule_id=d["current_rule_id"].count,
+        properties={k: v.text for k, v in d["properties"].items()},
+        reader_features=frozenset(f.text for f in d["reader_features"]),
+        writer_features=frozenset(f.text for f in d["writer_features"]),
+        manifests=tuple(_read_manifest(m) for m in d["manifests"]),
+        next_row_id=d["next_row_id"].count,
+        max_column_id=d["max_column_id"].count,
+        has_dropped_or_renamed=d["has_dropped_or_renamed"].flag,
+        applied={k: v.number for k, v in d["applied"].items()},
+    )
+
+
+def _read_field(node: Node) -> Field:
+    type_ = _read_type(node["type"])
+    default = node.get("default")
+    return Field(
+        id=node["id"].count,
+        name=node["name"].text,
+        physical_name=node["physical_name"].text,
+        type=type_,
+        required=node["required"].flag,
+        default=_read_value(default, type_) if default is not None and is_atomic(type_) else None,  # type: ignore[arg-type]
+    )
+
+
+def _read_type(node: Node) -> Type:
+    if isinstance(node.value, str):
+        return _read_atomic_type(node)
+    match node["kind"].text:
+        case "struct":
+            return StructType(tuple(_read_field(f) for f in node["fields"]))
+        case "list":
+            return ListType(_read_field(node["element"]))
+        case "map":
+            return MapType(_read_field(node["key"]), _read_field(node["value"]))
+        case other:
+            raise node["kind"].wrong(f"there is no kind of type {other!r}.")
+
+
+def _read_atomic_type(node: Node) -> AtomicType:
+    try:
+        return atomic_type(node.text)
+    except CorruptMetadata:
+        raise
+    except CoalesceError as error:
+        raise node.wrong(str(error)) from error
+
+
+def _read_value(node: Node, type_: AtomicType) -> Value:
+    try:
+        return from_json(type_, node.value)
+    except CoalesceError as error:
+        raise node.wrong(str(error)) from error
+
+
+def _read_spec(node: Node) -> Spec:
+    return Spec(node["spec_id"].count, tuple(_read_partition_field(f) for f in node["fields"]))
+
+
+def _read_partition_field(node: Node) -> PartitionField:
+    try:
+        transform_ = transform(node["transform"].text)
+    except CorruptMetadata:
+        raise
+    except CoalesceError as error:
+        raise node["transform"].wrong(str(error)) from error
+    return PartitionField(
+        field_id=node["field_id"].count, source_id=node["source_id"].count, transform=transform_, name=node["name"].text
+    )
+
+
+def _read_rule(node: Node) -> Rule:
+    rule_id = node["rule_id"].count
+    match node["kind"].text:
+        case "keep_all":
+            return KeepAll(rule_id)
+        case "by_size":
+            field_ids = tuple(f.count for f in node["field_ids"])
+            return BySize(rule_id, field_ids, node["group"].text, node["below"].count)
+        case "groups":
+            members: dict[int, dict[Value, str]] = {}
+            types: dict[int, AtomicType] = {}
+            for entry in node["fields"]:
+                field_id, type_ = entry["field_id"].count, _read_atomic_type(entry["type"])
+                types[field_id] = type_
+                members[field_id] = {
+                    _read_value(value, type_): group["name"].text
+                    for group in entry["groups"]
+                    for value in group["values"]
+                }
+            return Groups(rule_id, members, types)
+        case other:
+            raise node["kind"].wrong(f"there is no rule of kind {other!r}; upgrade coalesce if a newer one wrote it.")
+
+
+def _read_manifest(node: Node) -> ManifestRef:
+    path = node["path"].text
+    if not path.startswith(f"{MANIFESTS}/") or "/" in path[len(MANIFESTS) + 1 :] or ".." in path:
+        raise node["path"].wrong(f"{path!r} is not a manifest of this table.")
+    bounds = node.get("bounds")
+    return ManifestRef(
+        path=path,
+        spec_id=node["spec_id"].count,
+        files=node["files"].count,
+        rows=node["rows"].count,
+        bytes=node["bytes"].count,
+        length=node["length"].count,
+        digest=node["digest"].text,
+        bounds=None if bounds is None else tuple(_read_bounds(b) for b in bounds),
+        added_version=node["added_version"].count,
+        first_row_id=node["first_row_id"].count,
+    )
+
+
+def _read_bounds(node: Node) -> FieldBounds:
+    type_ = _read_atomic_type(node["type"])
+    lower, upper = node.get("lower"), node.get("upper")
+    return FieldBounds(
+        field_id=node["field_id"].count,
+        type=type_,
+        lower=None if lower is None else _read_value(lower, type_),
+        upper=None if upper is None else _read_value(upper, type_),
+        has_null=node["has_null"].flag,
+    )
+
+
+def _check_references(version: Version, document: Node) -> None:
+    spec_ids = {s.spec_id for s in version.specs}
+    if version.current_spec_id not in spec_ids:
+        raise document["current_spec_id"].wrong(f"there is no spec {version.current_spec_id}.")
+    if version.current_rule_id not in {r.rule_id for r in version.rules}:
+        raise document["current_rule_id"].wrong(f"there is no rule {version.current_rule_id}.")
+    for ref, node in zip(version.manifests, document["manifests"], strict=True):
+        if ref.spec_id not in spec_ids:
+            raise node["spec_id"].wrong(f"there is no spec {ref.spec_id}.")

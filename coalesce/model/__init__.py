@@ -1,0 +1,1 @@
+"""Nouns: what a table is made of. Frozen, typed, no I/O."""

@@ -1,0 +1,44 @@
+"""Entries: what a manifest says of one data file.
+
+Only path, spec, rows and bytes are always there. Everything else may be missing, and missing means *unknown*:
+it never prunes a file and never counts as an answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coalesce.model.rule import PhysicalKey
+from coalesce.model.spec import LogicalTuple
+from coalesce.model.types import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnStatistics:
+    """Bounds and counts of one column in one file; None is unknown.
+
+    Bounds cover the values that are neither NULL nor NaN and may be wider than the truth (long strings are cut).
+    With `nan_count` unknown on a floating column, the upper bound says nothing: NaN is above everything.
+    """
+
+    lower: Value = None
+    upper: Value = None
+    null_count: int | None = None
+    nan_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """One data file. `path` is relative to the table; `tuple_rows[i]` is the number of rows of `tuples[i]`."""
+
+    path: str
+    spec_id: int
+    rows: int
+    bytes: int
+    rule_id: int | None = None
+    physical_key: PhysicalKey | None = None
+    tuples: tuple[LogicalTuple, ...] | None = None
+    tuple_rows: tuple[int | None, ...] | None = None
+    complete: bool = False
+    statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
+    first_row_id: int | None = None
+    added_version: int | None = None

@@ -1,0 +1,334 @@
+"""Many entries at once: the columns of a manifest, in memory.
+
+A manifest has up to tens of thousands of entries and ten times as many tuples; no Python object is made for any
+of them until somebody looks at one. The columns are those of `manifests/FORMAT.md`:
+
+    path, rows, bytes, rule_id, physical_known, physical_group_<field>, physical_value_<field>, …,
+    tuples: list<struct<f<field>: …, rows: int64>>, complete, first_row_id, added_version,
+    lower_<column>, upper_<column>, null_count_<column>, nan_count_<column>, …
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coalesce.model.arrow_schema import arrow_type, type_from_arrow
+from coalesce.model.datafile import ColumnStatistics, DataFile
+from coalesce.model.rule import Group, PhysicalKey
+from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec
+from coalesce.model.types import BINARY, FLOATING, STRING, AtomicType, Value
+from coalesce.model.values import column_of, values_of
+
+STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
+
+# Reads columns of statistics by name; what is not there is left out of the answer.
+LoadColumns = Callable[[Sequence[str]], pa.Table]
+
+
+def _nothing_more(_: Sequence[str]) -> pa.Table:
+    return pa.table({})
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries of one spec. `core` holds every column but statistics, which `load` brings when they are wanted."""
+
+    spec_id: int
+    field_ids: tuple[int, ...]
+    core: pa.Table
+    load: LoadColumns = field(default=_nothing_more)
+    _statistics: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.core.num_rows)
+
+    def tuple_type(self, field_id: int) -> AtomicType:
+        """The type the component `field_id` was stored with; a column widened since is wider now."""
+        stored = self.core.schema.field("tuples").type.value_type
+        return type_from_arrow(stored.field(f"f{field_id}").type)  # type: ignore[return-value]
+
+    def statistic(self, name: str) -> pa.Array | None:
+        """The column of statistics called `name`, such as `lower_3`; None if the manifest has none."""
+        if name not in self._statistics:
+            loaded = self.load([name])
+            self._statistics[name] = loaded.column(name) if name in loaded.column_names else None
+        column = self._statistics[name]
+        return None if column is None else column.combine_chunks()
+
+    def file(self, index: int) -> DataFile:
+        """Entry number `index` as an object."""
+        return self.files(np.array([index]))[0]
+
+    def files(self, indices: np.ndarray | None = None) -> list[DataFile]:
+        """Entries as objects: all, or those at `indices`."""
+        core = self.core if indices is None else self.core.take(pa.array(indices))
+        statistics = self._all_statistics()
+        if indices is not None:
+            statistics = {name: column.take(pa.array(indices)) for name, column in statistics.items()}
+        return _objects(self.spec_id, self.field_ids, core, statistics)
+
+    def table(self) -> pa.Table:
+        """Every column, statistics included: what a manifest file holds."""
+        whole = self.core
+        for name, column in self._all_statistics().items():
+            whole = whole.append_column(name, column)
+        return whole
+
+    def take(self, indices: np.ndarray) -> "Entries":
+        """The entries at `indices`, in that order."""
+        return from_table(self.spec_id, self.field_ids, self.table().take(pa.array(indices)))
+
+    def _all_statistics(self) -> dict[str, pa.ChunkedArray]:
+        everything = self.load(())
+        return {name: everything.column(name) for name in everything.column_names if is_statistic(name)}
+
+
+def is_statistic(name: str) -> bool:
+    """Whether a column of a manifest holds statistics."""
+    return name.startswith(STATISTIC_PREFIXES)
+
+
+def from_table(spec_id: int, field_ids: tuple[int, ...], table: pa.Table) -> Entries:
+    """Entries over a table that is in memory as a whole."""
+    core = table.select([n for n in table.column_names if not is_statistic(n)])
+
+    def load(names: Sequence[str]) -> pa.Table:
+        return table.select([n for n in (names or table.column_names) if n in table.column_names])
+
+    return Entries(spec_id, field_ids, core, load)
+
+
+def concatenate(parts: Sequence[Entries]) -> Entries:
+    """One `Entries` of several of the same spec; a type that was widened between them is the wider one."""
+    table = pa.concat_tables([p.table() for p in parts], promote_options="permissive")
+    return from_table(parts[0].spec_id, parts[0].field_ids, table.combine_chunks())
+
+
+def sort_order(entries: Entries) -> np.ndarray:
+    """The order in which a manifest lists its entries: by physical key, then by first tuple, then by path."""
+    keys: dict[str, pa.ChunkedArray | pa.Array] = {}
+    first = _first_tuples(entries.core)
+    for field_id in entries.field_ids:
+        keys[f"group_{field_id}"] = entries.core.column(f"physical_group_{field_id}")
+        keys[f"value_{field_id}"] = entries.core.column(f"physical_value_{field_id}")
+    for field_id in entries.field_ids:
+        keys[f"first_{field_id}"] = first.field(f"f{field_id}")
+    keys["path"] = entries.core.column("path")
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+    return np.asarray(order)
+
+
+def _first_tuples(core: pa.Table) -> pa.StructArray:
+    lists = core.column("tuples").combine_chunks()
+    offsets = np.asarray(lists.offsets)
+    lengths = offsets[1:] - offsets[:-1]
+    has_one = (lengths > 0) & ~np.asarray(lists.is_null())
+    return lists.values.take(pa.array(np.where(has_one, offsets[:-1], 0), mask=~has_one))
+
+
+# --- what entries tell ---------------------------------------------------------------------------------------------
+
+
+def trusted(core: pa.Table) -> np.ndarray:
+    """Which entries' tuples are surely all tuples in the file.
+
+    `complete` alone is not enough: a list that is missing, is empty although the file has rows, or whose counts do
+    not add up to the file's rows contradicts it, and then the tuples are unknown.
+    """
+    lists = core.column("tuples").combine_chunks()
+    claimed = np.asarray(pc.fill_null(core.column("complete"), False)) & ~np.asarray(lists.is_null())
+    rows = np.asarray(core.column("rows"))
+    offsets = np.asarray(lists.offsets)
+    lengths = np.where(claimed, offsets[1:] - offsets[:-1], 0)
+    counts = lists.values.field("rows")
+    known = np.asarray(pc.fill_null(counts, 0))
+    sums = np.concatenate(([0], np.cumsum(known)))
+    unknown = np.concatenate(([0], np.cumsum(np.asarray(counts.is_null()))))
+    total = sums[offsets[1:]] - sums[offsets[:-1]]
+    all_known = unknown[offsets[1:]] == unknown[offsets[:-1]]
+    negative = np.concatenate(([0], np.cumsum(known < 0)))
+    sound = (negative[offsets[1:]] == negative[offsets[:-1]]) & (~all_known | (total == rows))
+    return np.asarray(claimed & ((lengths > 0) | (rows == 0)) & sound)
+
+
+def value_range(type_: AtomicType, column: pa.Array) -> tuple[Value, Value]:
+    """The smallest and the greatest value in Spark's order, NaN above everything; (None, None) if all are NULL."""
+    if type_ in FLOATING:
+        is_nan = pc.fill_null(pc.is_nan(column), False)
+        numbers = column.filter(pc.invert(is_nan))
+        if pc.any(is_nan).as_py():
+            lower = pc.min(numbers).as_py()
+            return float("nan") if lower is None else lower, float("nan")
+        column = numbers
+    if type_ in (STRING, BINARY):
+        extremes = [pc.min(column), pc.max(column)]
+    else:
+        both = pc.min_max(column)
+        extremes = [both["min"], both["max"]]
+    lower, upper = values_of(type_, pa.array(extremes, column.type))
+    return lower, upper
+
+
+# --- objects → columns -------------------------------------------------------------------------------------------
+
+
+def from_files(files: Sequence[DataFile], spec: Spec, schema: Schema) -> Entries:
+    """The columns of `files`, which were all written under `spec`."""
+    types = spec.types(schema)
+    columns: dict[str, pa.Array] = {
+        "path": pa.array([f.path for f in files], pa.string()),
+        "rows": pa.array([f.rows for f in files], pa.int64()),
+        "bytes": pa.array([f.bytes for f in files], pa.int64()),
+        "rule_id": pa.array([f.rule_id for f in files], pa.int32()),
+        "physical_known": pa.array([f.physical_key is not None for f in files], pa.bool_()),
+    }
+    for i, (partition_field, type_) in enumerate(zip(spec.fields, types, strict=True)):
+        parts = [None if f.physical_key is None else f.physical_key[i] for f in files]
+        groups = [p.name if isinstance(p, Group) else None for p in parts]
+        values = [None if isinstance(p, Group) else p for p in parts]
+        columns[f"physical_group_{partition_field.field_id}"] = pa.array(groups, pa.string())
+        columns[f"physical_value_{partition_field.field_id}"] = column_of(type_, values)
+    columns["tuples"] = _tuple_lists(files, spec, types)
+    columns["complete"] = pa.array([f.complete for f in files], pa.bool_())
+    columns["first_row_id"] = pa.array([f.first_row_id for f in files], pa.int64())
+    columns["added_version"] = pa.array([f.added_version for f in files], pa.int64())
+    columns |= _statistics_columns(files, schema)
+    return from_table(spec.spec_id, tuple(f.field_id for f in spec.fields), pa.table(columns))
+
+
+def _tuple_lists(files: Sequence[DataFile], spec: Spec, types: Sequence[AtomicType]) -> pa.Array:
+    offsets: list[int | None] = []
+    total = 0
+    for f in files:
+        offsets.append(None if f.tuples is None else total)
+        total += 0 if f.tuples is None else len(f.tuples)
+    flat = [t for f in files if f.tuples is not None for t in f.tuples]
+    counts = [
+        n
+        for f in files
+        if f.tuples is not None
+        for n in (f.tuple_rows if f.tuple_rows is not None else (None,) * len(f.tuples))
+    ]
+    columns = [column_of(type_, [t[i] for t in flat]) for i, type_ in enumerate(types)]
+    names = [f"f{f.field_id}" for f in spec.fields]
+    values = pa.StructArray.from_arrays([*columns, pa.array(counts, pa.int64())], [*names, "rows"])
+    # A null offset marks a null list; Arrow takes the next valid one as its end.
+    return pa.ListArray.from_arrays(pa.array([*offsets, total], pa.int32()), values)
+
+
+def _statistics_columns(files: Sequence[DataFile], schema: Schema) -> dict[str, pa.Array]:
+    columns: dict[str, pa.Array] = {}
+    for column_id in sorted({i for f in files for i in f.statistics}):
+        type_ = schema.atomic(column_id)
+        if type_ is None:
+            continue
+        known = [f.statistics.get(column_id, ColumnStatistics()) for f in files]
+        columns[f"lower_{column_id}"] = column_of(type_, [s.lower for s in known])
+        columns[f"upper_{column_id}"] = column_of(type_, [s.upper for s in known])
+        columns[f"null_count_{column_id}"] = pa.array([s.null_count for s in known], pa.int64())
+        if type_ in FLOATING:
+            columns[f"nan_count_{column_id}"] = pa.array([s.nan_count for s in known], pa.int64())
+    return columns
+
+
+def empty_columns(spec: Spec, types: Sequence[AtomicType]) -> dict[str, pa.DataType]:
+    """The name and type of every column but statistics, for a spec: what a manifest must have."""
+    columns: dict[str, pa.DataType] = {
+        "path": pa.string(),
+        "rows": pa.int64(),
+        "bytes": pa.int64(),
+        "rule_id": pa.int32(),
+        "physical_known": pa.bool_(),
+    }
+    for partition_field, type_ in zip(spec.fields, types, strict=True):
+        columns[f"physical_group_{partition_field.field_id}"] = pa.string()
+        columns[f"physical_value_{partition_field.field_id}"] = arrow_type(type_)
+    members = [pa.field(f"f{f.field_id}", arrow_type(t)) for f, t in zip(spec.fields, types, strict=True)]
+    columns["tuples"] = pa.list_(pa.struct([*members, pa.field("rows", pa.int64())]))
+    columns |= {"complete": pa.bool_(), "first_row_id": pa.int64(), "added_version": pa.int64()}
+    return columns
+
+
+# --- columns → objects -------------------------------------------------------------------------------------------
+
+
+def _objects(
+    spec_id: int, field_ids: tuple[int, ...], core: pa.Table, statistics: Mapping[str, pa.ChunkedArray]
+) -> list[DataFile]:
+    plain = {
+        name: core.column(name).to_pylist()
+        for name in ("path", "rows", "bytes", "rule_id", "physical_known", "complete", "first_row_id", "added_version")
+    }
+    keys = _physical_keys(field_ids, core)
+    tuples, counts = _tuples(field_ids, core)
+    by_column = _statistics(statistics)
+    return [
+        DataFile(
+            path=plain["path"][i],
+            spec_id=spec_id,
+            rows=plain["rows"][i],
+            bytes=plain["bytes"][i],
+            rule_id=plain["rule_id"][i],
+            physical_key=keys[i] if plain["physical_known"][i] else None,
+            tuples=tuples[i],
+            tuple_rows=counts[i],
+            complete=bool(plain["complete"][i]),
+            statistics={c: values[i] for c, values in by_column.items() if values[i] != ColumnStatistics()},
+            first_row_id=plain["first_row_id"][i],
+            added_version=plain["added_version"][i],
+        )
+        for i in range(core.num_rows)
+    ]
+
+
+def _physical_keys(field_ids: tuple[int, ...], core: pa.Table) -> list[PhysicalKey]:
+    parts: list[list[Value | Group]] = []
+    for field_id in field_ids:
+        groups = core.column(f"physical_group_{field_id}").to_pylist()
+        values = _model_values(core.column(f"physical_value_{field_id}"))
+        parts.append([v if g is None else Group(g) for g, v in zip(groups, values, strict=True)])
+    return list(zip(*parts, strict=True)) if parts else [()] * core.num_rows
+
+
+def _tuples(
+    field_ids: tuple[int, ...], core: pa.Table
+) -> tuple[list[tuple[tuple[Value, ...], ...] | None], list[tuple[int | None, ...] | None]]:
+    lists = core.column("tuples").combine_chunks()
+    missing = lists.is_null().to_pylist()
+    offsets = lists.offsets.to_pylist()
+    structs = lists.values
+    columns = [_model_values(structs.field(f"f{i}")) for i in field_ids]
+    flat: list[tuple[Value, ...]] = list(zip(*columns, strict=True)) if columns else [()] * len(structs)
+    rows = structs.field("rows").to_pylist()
+    tuples: list[tuple[tuple[Value, ...], ...] | None] = []
+    counts: list[tuple[int | None, ...] | None] = []
+    for i, absent in enumerate(missing):
+        inside = slice(offsets[i], offsets[i + 1])
+        tuples.append(None if absent else tuple(flat[inside]))
+        known = tuple(rows[inside])
+        counts.append(None if absent or (known and all(n is None for n in known)) else known)
+    return tuples, counts
+
+
+def _statistics(columns: Mapping[str, pa.ChunkedArray]) -> dict[int, list[ColumnStatistics]]:
+    plain = {name: _model_values(column) for name, column in columns.items()}
+    ids = sorted({int(name.rpartition("_")[2]) for name in columns})
+    rows = len(next(iter(columns.values()))) if columns else 0
+    unknown: list[Value] = [None] * rows
+    return {
+        i: [
+            ColumnStatistics(lower=lower, upper=upper, null_count=nulls, nan_count=nans)  # type: ignore[arg-type]
+            for lower, upper, nulls, nans in zip(
+                *(plain.get(f"{prefix}{i}", unknown) for prefix in STATISTIC_PREFIXES), strict=True
+            )
+        ]
+        for i in ids
+    }
+
+
+def _model_values(column: pa.Array | pa.ChunkedArray) -> list[Value]:
+    return values_of(type_from_arrow(column.type), column)  # type: ignore[arg-type]

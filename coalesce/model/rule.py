@@ -1,0 +1,168 @@
+"""Rules: which physical partition a logical tuple's rows go to.
+
+A rule is a pure function of the tuple and, for the rule by size, of how much data the tuple has. A table keeps
+every rule it ever had; each data file carries the id of the one it was written under. Nothing is ever pruned by
+a rule: files say themselves which tuples they hold.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from coalesce.errors import SpecError
+from coalesce.model.schema import Schema
+from coalesce.model.spec import LogicalTuple, Spec, field_type
+from coalesce.model.types import AtomicType, Value
+from coalesce.model.values import from_python
+
+SMALL = "[#small]"
+DEFAULT_BELOW = 64 * 1024 * 1024
+DEFAULT_TARGET = 128 * 1024 * 1024
+# A tuple that has a physical partition of its own gives it up only below this share of the threshold, so that
+# one hovering around the threshold does not flip with every write.
+HYSTERESIS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A physical partition that many values share. Never equal to any value, whatever a user's strings say."""
+
+    name: str
+
+
+PhysicalKey = tuple[Value | Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAll:
+    """Every logical tuple has a physical partition of its own, as in Hive."""
+
+    rule_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Named groups of listed values: `members[field_id][value]` is the group; other values stay alone.
+
+    `types[field_id]` is the values' type when the rule was made; it outlives the column itself.
+    """
+
+    rule_id: int
+    members: Mapping[int, Mapping[Value, str]]
+    types: Mapping[int, AtomicType]
+
+
+@dataclass(frozen=True, slots=True)
+class BySize:
+    """Tuples with less than `below` bytes share: the components `field_ids` of their key become the group."""
+
+    rule_id: int
+    field_ids: tuple[int, ...]
+    group: str = SMALL
+    below: int = DEFAULT_BELOW
+
+
+Rule = KeepAll | Groups | BySize
+
+
+def route(rule: Rule, spec: Spec, tuple_: LogicalTuple, size: int | None = None, was_alone: bool = False) -> PhysicalKey:
+    """The physical partition of `tuple_`; `size` is its bytes where known (unknown counts as small)."""
+    match rule:
+        case KeepAll():
+            return tuple_
+        case Groups(_, members, _):
+            return tuple(_grouped(members.get(f.field_id), v) for f, v in zip(spec.fields, tuple_, strict=True))
+        case BySize(_, field_ids, group, below):
+            threshold = below * HYSTERESIS if was_alone else below
+            if size is not None and size >= threshold:
+                return tuple_
+            shared = Group(group)
+            return tuple(shared if f.field_id in field_ids else v for f, v in zip(spec.fields, tuple_, strict=True))
+        case _:
+            assert_never(rule)
+
+
+def _grouped(groups: Mapping[Value, str] | None, value: Value) -> Value | Group:
+    name = None if groups is None else groups.get(value)
+    return value if name is None else Group(name)
+
+
+# --- rules as users ask for them, by name ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SmallRequest:
+    """`coalesce.small("app", below="64MB")`, before the table gives the rule its ids."""
+
+    columns: tuple[str, ...]
+    below: int
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """`coalesce.group("app", {"[#small]": ["A", "B"]})`, before the table gives the rule its ids."""
+
+    column: str
+    groups: Mapping[str, Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRequest:
+    """`coalesce.keep_all()`."""
+
+
+RuleRequest = SmallRequest | GroupRequest | KeepRequest
+
+
+def small(*columns: str, below: int | str = DEFAULT_BELOW, group: str = SMALL) -> SmallRequest:
+    """Let logical partitions under `below` bytes (`64 * 2**20` or `"64MB"`) share one on these fields."""
+    if not columns:
+        raise SpecError('small() needs the partition field that may be shared, such as small("app").')
+    return SmallRequest(columns, parse_bytes(below), group)
+
+
+def group(column: str, groups: Mapping[str, Sequence[object]]) -> GroupRequest:
+    """Let exactly these values of `column` share: `group("app", {"[#small]": ["A", "B", "C"]})`."""
+    return GroupRequest(column, groups)
+
+
+def keep_all() -> KeepRequest:
+    """Give every logical partition a physical one of its own."""
+    return KeepRequest()
+
+
+def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> Rule:
+    """The rule a request means for a table with this spec and schema."""
+    match request:
+        case KeepRequest():
+            return KeepAll(rule_id)
+        case SmallRequest(columns, below, group_):
+            return BySize(rule_id, tuple(spec.field(c).field_id for c in columns), group_, below)
+        case GroupRequest(column, groups):
+            field = spec.field(column)
+            type_ = field_type(field, schema)
+            members: dict[Value, str] = {}
+            for name, values in groups.items():
+                for value in (None if v is None else from_python(type_, v) for v in values):
+                    if value in members:
+                        raise SpecError(f"value {value!r} of {column!r} is in two groups: {members[value]}, {name}.")
+                    members[value] = name
+            return Groups(rule_id, {field.field_id: members}, {field.field_id: type_})
+        case _:
+            assert_never(request)
+
+
+_UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+
+
+def parse_bytes(text: int | str) -> int:
+    """A number of bytes from `67108864` or `"64MB"` (units of 1024)."""
+    if isinstance(text, int):
+        return text
+    number = text.strip().upper().rstrip("KMGTB")
+    unit = text.strip().upper()[len(number) :]
+    try:
+        return int(float(number) * _UNITS[unit])
+    except (ValueError, KeyError):
+        raise SpecError(f'{text!r} is not a size; write a number of bytes or "64MB".') from None

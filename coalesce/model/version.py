@@ -1,0 +1,134 @@
+"""Versions: an immutable state of a table. Creating the file of version N+1 is the commit of N+1."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coalesce.errors import UnsupportedFeature
+from coalesce.model.rule import Rule
+from coalesce.model.schema import Schema
+from coalesce.model.spec import PartitionField, Spec
+from coalesce.model.types import AtomicType, Value
+
+FORMAT_VERSION = 1
+
+LOGICAL_PARTITIONS = "logicalPartitions"
+MATERIALIZE_PARTITION_COLUMNS = "materializePartitionColumns"
+COLUMN_MAPPING_USAGE_TRACKING = "columnMappingUsageTracking"
+ICEBERG_COMPAT_V3 = "icebergCompatV3"
+
+READER_FEATURES = frozenset({LOGICAL_PARTITIONS})
+WRITER_FEATURES = frozenset(
+    {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldBounds:
+    """The range of one partition field over all tuples of a manifest.
+
+    `lower` and `upper` are None only when every value is NULL. NaN is the greatest value, as in Spark.
+    """
+
+    field_id: int
+    type: AtomicType
+    lower: Value
+    upper: Value
+    has_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestRef:
+    """A version's pointer to one manifest, with what a planner needs to skip it unread.
+
+    `bounds` is None when an entry's tuples are unknown: such a manifest is always read. `added_version` and
+    `first_row_id` are inherited by entries that lack their own, so that a commit that has to be tried again
+    rewrites only the version file.
+    """
+
+    path: str
+    spec_id: int
+    files: int
+    rows: int
+    bytes: int
+    length: int
+    digest: str
+    bounds: tuple[FieldBounds, ...] | None
+    added_version: int
+    first_row_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """All of a table's state but its rows."""
+
+    number: int
+    table_id: str
+    commit_id: str
+    parent_commit_id: str | None
+    timestamp_ms: int
+    operation: str
+    summary: Mapping[str, int | str] = field(default_factory=dict)
+    schema: Schema
+    specs: tuple[Spec, ...]
+    current_spec_id: int
+    rules: tuple[Rule, ...]
+    current_rule_id: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    reader_features: frozenset[str] = READER_FEATURES
+    writer_features: frozenset[str] = frozenset(
+        {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING}
+    )
+    manifests: tuple[ManifestRef, ...] = ()
+    next_row_id: int = 0
+    max_column_id: int
+    has_dropped_or_renamed: bool = False
+    applied: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> Spec:
+        """The spec new data is written under."""
+        return self.spec_by_id(self.current_spec_id)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule new data is written under."""
+        return next(r for r in self.rules if r.rule_id == self.current_rule_id)
+
+    def spec_by_id(self, spec_id: int) -> Spec:
+        """The spec a file was written under."""
+        return next(s for s in self.specs if s.spec_id == spec_id)
+
+    @property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """Every partition field of every spec, each once."""
+        return tuple({f.field_id: f for s in self.specs for f in s.fields}.values())
+
+    @property
+    def files(self) -> int:
+        """How many data files the version has."""
+        return sum(m.files for m in self.manifests)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the version has."""
+        return sum(m.rows for m in self.manifests)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the data files have together."""
+        return sum(m.bytes for m in self.manifests)
+
+    def check_readable(self) -> None:
+        """Refuse a table with a reader feature that this release does not know."""
+        _refuse(self.reader_features - READER_FEATURES, "read")
+
+    def check_writable(self) -> None:
+        """Refuse to write a table with a writer feature that this release does not know."""
+        _refuse(self.writer_features - WRITER_FEATURES, "write")
+
+
+def _refuse(unknown: frozenset[str], verb: str) -> None:
+    if unknown:
+        raise UnsupportedFeature(
+            f"this release cannot {verb} the table: it uses {', '.join(sorted(unknown))}; upgrade coalesce."
+        )

@@ -1,0 +1,1 @@
+"""From an expression and a version to the files to read."""

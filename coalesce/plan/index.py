@@ -1,0 +1,299 @@
+"""The index over one manifest: distinct tuples, sorted, with a posting list from each to its files.
+
+Every (file, tuple) pair of the manifest is a *reference*. References are sorted by tuple; `starts` cuts them into
+runs of one tuple each, so a tuple is found by search and its files are a slice. Components are kept as codes into
+the field's sorted distinct values, so that a leaf of a predicate is answered once per distinct value, and a point,
+an IN-list, a range or a prefix on any field is a slice of that field's own order. All of it is built on first use
+and kept with the manifest; nothing here knows a predicate's meaning beyond asking domains.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.entries import Entries, trusted
+from coalesce.model.schema import Schema
+from coalesce.model.spec import PartitionField, Spec
+from coalesce.model.types import FLOATING, AtomicType
+from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere
+from coalesce.predicate.encoding import (
+    HIGHEST,
+    LOWEST,
+    NAN_KEY,
+    encode,
+    has_keys,
+    keys_of,
+)
+from coalesce.predicate.project import component_domain
+
+Positions = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One field of the distinct tuples: sorted distinct values, and for each tuple the position of its value.
+
+    -1 stands for NULL; it is also the last place of every domain over `values`.
+    """
+
+    values: pa.Array
+    codes: npt.NDArray[np.int32]
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int32]:
+        """The tuples sorted by this component, NULL first."""
+        return np.argsort(self.codes, kind="stable").astype(np.int32)
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Where in `order` each code begins: NULL at 0, code c at c + 1, and the end."""
+        return np.searchsorted(self.codes[self.order], np.arange(-1, len(self.values) + 1))
+
+
+class ManifestIndex:
+    """The entries of one manifest, ready to be asked."""
+
+    def __init__(self, entries: Entries) -> None:
+        self.entries = entries
+        self._domains: dict[tuple[int, AtomicType], Domain] = {}
+        self._physical_domains: dict[tuple[int, AtomicType], Domain] = {}
+        self._statistics: dict[tuple[int, AtomicType], Domain | None] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes once everything is built."""
+        return int(self.entries.core.nbytes * 2 + 16 * self._reference_total)
+
+    @property
+    def _reference_total(self) -> int:
+        return len(self.entries.core.column("tuples").chunk(0).values) if len(self.entries) else 0
+
+    # --- files -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def rows(self) -> Positions:
+        """Rows of each file."""
+        return np.asarray(self.entries.core.column("rows"))
+
+    @cached_property
+    def bytes(self) -> Positions:
+        """Bytes of each file."""
+        return np.asarray(self.entries.core.column("bytes"))
+
+    @cached_property
+    def trusted(self) -> Mask:
+        """The files whose tuples are surely all they hold."""
+        return trusted(self.entries.core)
+
+    @cached_property
+    def untrusted_files(self) -> Positions:
+        """The others, by position: their tuples are unknown."""
+        return np.flatnonzero(~self.trusted)
+
+    def paths(self, files: Positions) -> list[str]:
+        """The paths of some files."""
+        found: list[str] = self.entries.core.column("path").take(pa.array(files)).to_pylist()
+        return found
+
+    # --- references, sorted by tuple ---------------------------------------------------------------------------
+
+    @cached_property
+    def _built(self) -> "_References":
+        return _References.build(self.entries, self.trusted)
+
+    @property
+    def tuple_count(self) -> int:
+        """How many distinct tuples there are."""
+        return len(self._built.starts) - 1
+
+    def component(self, position: int) -> Component:
+        """The component at `position` of the spec's fields."""
+        return self._built.components[position]
+
+    def references(self, tuples: Positions) -> Positions:
+        """The references of some tuples, as positions into `reference_file` and `reference_rows`."""
+        starts = self._built.starts[tuples]
+        lengths = self._built.starts[tuples + 1] - starts
+        if len(tuples) == 1:
+            return np.arange(starts[0], starts[0] + lengths[0])
+        ends = np.cumsum(lengths)
+        total = int(ends[-1]) if len(ends) else 0
+        return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+
+    @property
+    def reference_file(self) -> npt.NDArray[np.int32]:
+        """The file of each reference."""
+        return self._built.file
+
+    @property
+    def reference_rows(self) -> Positions:
+        """The rows of each reference; -1 where the count is unknown."""
+        return self._built.rows
+
+    @cached_property
+    def reference_tuple(self) -> npt.NDArray[np.int32]:
+        """The distinct tuple of each reference."""
+        starts = self._built.starts
+        return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+
+    # --- what is known of columns --------------------------------------------------------------------------------
+
+    def values_domain(self, position: int, field: PartitionField, source_type: AtomicType) -> Domain:
+        """A field's source column at each distinct value of the field, NULL last."""
+        key = (field.field_id, source_type)
+        if key not in self._domains:
+            self._domains[key] = component_domain(field.transform, source_type, self.component(position).values)
+        return self._domains[key]
+
+    def tuple_domains(self, spec: Spec, schema: Schema, tuples: npt.NDArray[np.integer] | None = None) -> dict[int, Domain]:
+        """Column id → what the tuples (all, or some) say of it."""
+        domains: dict[int, Domain] = {}
+        for position, field in enumerate(spec.fields):
+            source_type = schema.atomic(field.source_id)
+            if source_type is None:
+                continue
+            codes = self.component(position).codes
+            here = Gathered(
+                self.values_domain(position, field, source_type), codes if tuples is None else codes[tuples]
+            )
+            before = domains.get(field.source_id)
+            domains[field.source_id] = here if before is None else Both(before, here)
+        return domains
+
+    def physical_domains(self, spec: Spec, schema: Schema, files: Positions) -> dict[int, Domain]:
+        """Column id → what the physical keys of `files` say of it; a group says nothing."""
+        domains: dict[int, Domain] = {}
+        for field in spec.fields:
+            source_type = schema.atomic(field.source_id)
+            if source_type is None:
+                continue
+            here = Gathered(self._physical_domain(field, source_type), files.astype(np.int32))
+            before = domains.get(field.source_id)
+            domains[field.source_id] = here if before is None else Both(before, here)
+        return domains
+
+    def _physical_domain(self, field: PartitionField, source_type: AtomicType) -> Domain:
+        key = (field.field_id, source_type)
+        if key not in self._physical_domains:
+            core = self.entries.core
+            values = core.column(f"physical_value_{field.field_id}").combine_chunks()
+            is_group = np.asarray(core.column(f"physical_group_{field.field_id}").is_valid())
+            known = np.asarray(core.column("physical_known")) & ~is_group
+            self._physical_domains[key] = _where_known(field, source_type, values, known)
+        return self._physical_domains[key]
+
+    def statistics_domain(self, column_id: int, type_: AtomicType) -> Domain | None:
+        """What the files' statistics say of a column; None if there are none at all."""
+        key = (column_id, type_)
+        if key not in self._statistics:
+            self._statistics[key] = _statistics_domain(self.entries, column_id, type_, self.rows)
+        return self._statistics[key]
+
+
+@dataclass(frozen=True)
+class _References:
+    components: list[Component]
+    starts: Positions
+    file: npt.NDArray[np.int32]
+    rows: Positions
+
+    @staticmethod
+    def build(entries: Entries, known: Mask) -> "_References":
+        lists = entries.core.column("tuples").combine_chunks()
+        offsets = np.asarray(lists.offsets).astype(np.int64)
+        lengths = np.where(known, offsets[1:] - offsets[:-1], 0)
+        file = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        ends = np.cumsum(lengths)
+        inside = np.arange(len(file)) + np.repeat(offsets[:-1] - (ends - lengths), lengths)
+        structs = lists.values
+        if len(inside) != len(structs):
+            structs = structs.take(pa.array(inside))
+        fields = [(i, structs.field(f"f{i}")) for i in entries.field_ids]
+        columns = [_sorted_codes(entries.tuple_type(i), column) for i, column in fields]
+        combined = np.zeros(len(file), np.int64)
+        for values, codes in columns:
+            combined = _combine(combined, codes, len(values))
+        order = np.argsort(combined, kind="stable")
+        combined = combined[order]
+        first = np.ones(len(combined), np.bool_)
+        first[1:] = combined[1:] != combined[:-1]
+        firsts = np.flatnonzero(first)
+        return _References(
+            components=[Component(values, codes[order[firsts]].astype(np.int32)) for values, codes in columns],
+            starts=np.append(firsts, len(combined)),
+            file=file[order],
+            rows=np.asarray(pc.fill_null(structs.field("rows"), -1))[order],
+        )
+
+
+def _combine(combined: Positions, codes: Positions, distinct: int) -> Positions:
+    """One integer for two orders, the first before the second; NULL (-1) comes first."""
+    if len(combined) and int(combined.max()) >= HIGHEST // (distinct + 2):
+        combined = np.unique(combined, return_inverse=True)[1]
+    return combined * (distinct + 1) + codes + 1
+
+
+def _sorted_codes(type_: AtomicType, column: pa.Array) -> tuple[pa.Array, Positions]:
+    """The sorted distinct values of a column, and the position of each row's value among them (-1 for NULL)."""
+    is_null = np.asarray(column.is_null())
+    if has_keys(type_):
+        keys = keys_of(type_, column)
+        _, first, codes = np.unique(keys[~is_null], return_index=True, return_inverse=True)
+        values = column.filter(pa.array(~is_null)).take(pa.array(first)) if len(first) else column.slice(0, 0)
+        placed = np.full(len(column), -1, np.int64)
+        placed[~is_null] = codes
+        return values, placed
+    encoded = column.dictionary_encode()
+    order = np.asarray(pc.sort_indices(encoded.dictionary)).astype(np.int64)
+    ranks = np.empty(len(order) + 1, np.int64)
+    ranks[order] = np.arange(len(order))
+    ranks[-1] = -1
+    codes = ranks[np.asarray(pc.fill_null(encoded.indices, -1)).astype(np.int64)]
+    return encoded.dictionary.take(pa.array(order)), codes
+
+
+def _where_known(field: PartitionField, source_type: AtomicType, values: pa.Array, known: Mask) -> Domain:
+    """The domain over files whose component is `values` where `known`, and unknown elsewhere."""
+    distinct = values.drop_null().unique()
+    codes = pc.fill_null(pc.index_in(values, distinct), -1)
+    inner = component_domain(field.transform, source_type, distinct)
+    return KnownWhere(Gathered(inner, np.asarray(codes).astype(np.int32)), known)
+
+
+def _statistics_domain(entries: Entries, column_id: int, type_: AtomicType, rows: Positions) -> Domain | None:
+    lower = _statistic(entries, f"lower_{column_id}", type_)
+    upper = _statistic(entries, f"upper_{column_id}", type_)
+    nulls = entries.statistic(f"null_count_{column_id}")
+    if lower is None and upper is None and nulls is None:
+        return None
+    count = len(entries)
+    null_count = np.full(count, -1) if nulls is None else np.asarray(pc.fill_null(nulls, -1))
+    may_be_null = null_count != 0
+    may_be_value = (null_count < rows) | (null_count > rows)  # more NULLs than rows is nonsense, hence unknown
+    if lower is None or upper is None:
+        lower = upper = pa.nulls(count, arrow_type(type_))
+    both = pa.concat_arrays([lower, upper])
+    encoding, codes = encode(type_, both)
+    lowest = np.where(np.asarray(lower.is_null()), LOWEST, codes[:count])
+    highest = np.where(np.asarray(upper.is_null()), HIGHEST, codes[count:])
+    if type_ in FLOATING:
+        nans = entries.statistic(f"nan_count_{column_id}")
+        no_nan = np.zeros(count, np.bool_) if nans is None else np.asarray(pc.fill_null(nans, -1)) == 0
+        lowest = np.where(lowest == NAN_KEY, LOWEST, lowest)  # NaN is no bound, whatever the writer meant by it
+        highest = np.where(no_nan, highest, HIGHEST)
+    inverted = lowest > highest
+    return Interval(
+        encoding, np.where(inverted, LOWEST, lowest), np.where(inverted, HIGHEST, highest), may_be_null, may_be_value
+    )
+
+
+def _statistic(entries: Entries, name: str, type_: AtomicType) -> pa.Array | None:
+    column = entries.statistic(name)
+    return column if column is None or column.type == arrow_type(type_) else column.cast(arrow_type(type_))
+

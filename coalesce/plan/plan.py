@@ -1,0 +1,123 @@
+"""A plan: the files a query has to read, what is left to check, and how that came about.
+
+Making a plan touches only what it must. Entries become objects, conjuncts are judged file by file and the report is
+drawn up when somebody asks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coalesce.model.datafile import DataFile
+from coalesce.model.version import Version
+from coalesce.plan.index import Mask
+from coalesce.plan.planner import Judge, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
+from coalesce.plan.report import Report, explain, make_report
+from coalesce.predicate.expr import TRUE, And, Bound
+from coalesce.predicate.normalize import conjuncts, to_sql
+from coalesce.predicate.outcomes import must_be_true
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The files of `version` that may hold a row on which `predicate` is TRUE."""
+
+    version: Version
+    predicate: Bound
+    manifests: tuple[PlannedManifest, ...]
+    load: LoadManifest
+
+    @property
+    def file_count(self) -> int:
+        """How many files are to be read."""
+        return sum(len(m.files) for m in self.manifests)
+
+    @property
+    def rows(self) -> int:
+        """How many rows those files have together, matching or not."""
+        return sum(int(m.index.rows[m.files].sum()) for m in self.manifests)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes those files have together."""
+        return sum(int(m.index.bytes[m.files].sum()) for m in self.manifests)
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files to read, as entries."""
+        return tuple(f for m in self.manifests if len(m.files) for f in m.index.entries.files(m.files))
+
+    def paths(self) -> Iterator[str]:
+        """The paths of the files to read, relative to the table, without making entries of them."""
+        for m in self.manifests:
+            yield from m.index.paths(m.files)
+
+    @cached_property
+    def conjuncts(self) -> tuple[Bound, ...]:
+        """The conditions that must all be TRUE."""
+        return conjuncts(self.predicate)
+
+    @cached_property
+    def satisfied(self) -> tuple[Mask, ...]:
+        """For each conjunct, in which of `files` every row surely satisfies it."""
+        return tuple(
+            np.concatenate([_satisfied(m, self.version, c) for m in self.manifests])
+            if self.manifests
+            else np.empty(0, np.bool_)
+            for c in self.conjuncts
+        )
+
+    @cached_property
+    def residual(self) -> Bound:
+        """What still has to be checked row by row: the conjuncts that some file to be read does not surely satisfy."""
+        left = tuple(c for c, done in zip(self.conjuncts, self.satisfied, strict=True) if not bool(done.all()))
+        return TRUE if not left else left[0] if len(left) == 1 else And(left)
+
+    @cached_property
+    def report(self) -> Report:
+        """How many manifests, files and bytes each stage took away."""
+        return make_report(self.version, self.predicate, self.manifests, self.load, self.residual)
+
+    def explain(self) -> str:
+        """The report, for people."""
+        return explain(self.report)
+
+    def to_dict(self) -> dict[str, object]:
+        """The report and the files, for programs."""
+        return {
+            **self.report.to_dict(),
+            "files": [
+                {"path": f.path, "rows": f.rows, "bytes": f.bytes, "spec_id": f.spec_id, "rule_id": f.rule_id}
+                for f in self.files
+            ],
+        }
+
+    def __str__(self) -> str:
+        return f"<plan for {to_sql(self.predicate)}: {self.file_count} of {self.version.files} files>"
+
+
+def make_plan(version: Version, predicate: Bound, load: LoadManifest) -> Plan:
+    """Plan a bound and normalized predicate on a version; `load` brings a manifest's index."""
+    judge = Judge(predicate, version.schema)
+    planned = (
+        plan_manifest(judge, ref, version.spec_by_id(ref.spec_id), load(ref))
+        for ref in kept_manifests(version, predicate)
+    )
+    return Plan(version, predicate, tuple(m for m in planned if len(m.files)), load)
+
+
+def _satisfied(planned: PlannedManifest, version: Version, conjunct: Bound) -> Mask:
+    """In which of the planned files every tuple surely satisfies the conjunct, not only those that were looked for."""
+    index, spec = planned.index, planned.spec
+    judge = Judge(conjunct, version.schema)
+    sure = np.ones(len(index.entries), np.bool_)
+    asked = np.zeros(len(index.entries), np.bool_)
+    asked[planned.files] = True
+    pairs = np.flatnonzero(asked[index.reference_file])
+    outcomes = judge.at_pairs(spec, index, pairs)
+    sure[index.reference_file[pairs[~must_be_true(outcomes)]]] = False
+    if len(planned.unknown_files):
+        sure[planned.unknown_files] = must_be_true(judge.at_files(spec, index, planned.unknown_files))
+    return sure[planned.files]

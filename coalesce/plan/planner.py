@@ -1,0 +1,254 @@
+"""From a predicate and a version to the files that may hold a matching row.
+
+Version → manifests (by their bounds) → tuples (by the index) → statistics → files. A file whose tuples are unknown
+is judged by its physical key and statistics alone. Every judgement is the same question to the one evaluator: can
+the predicate be TRUE here?
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec
+from coalesce.model.types import AtomicType, Value
+from coalesce.model.values import column_of, values_of
+from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.transforms import Identity, result_type
+from coalesce.model.version import FieldBounds, ManifestRef, Version
+from coalesce.plan.index import ManifestIndex, Positions
+from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
+from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
+from coalesce.predicate.normalize import conjuncts
+from coalesce.predicate.outcomes import ANYTHING, Outcomes, may_be_true, possible
+from coalesce.predicate.project import bounds_domain
+
+LoadManifest = Callable[[ManifestRef], ManifestIndex]
+Domains = dict[int, Domain]
+
+
+@dataclass(frozen=True)
+class PlannedManifest:
+    """What a plan keeps of one manifest.
+
+    `files` are the positions of the files to read; `references` those of the (file, tuple) pairs that may match, with
+    the possible `outcomes` of the predicate at each; `unknown_files` are the files among `files` whose tuples are
+    unknown, with `unknown_outcomes`.
+    """
+
+    ref: ManifestRef
+    spec: Spec
+    index: ManifestIndex
+    files: Positions
+    references: Positions
+    outcomes: Outcomes
+    unknown_files: Positions
+    unknown_outcomes: Outcomes
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A predicate, asked about places that domains describe."""
+
+    predicate: Bound
+    schema: Schema
+
+    def outcomes(self, domains: Domains, count: int, expr: Bound | None = None) -> Outcomes:
+        """The possible outcomes at each of `count` places; a column without a domain is unknown."""
+
+        def leaf(asked: Leaf | Opaque) -> Outcomes:
+            if isinstance(asked, Opaque):
+                return np.full(count, ANYTHING, np.uint8)
+            domain = domains.get(asked.column.id)
+            return (Unknown(count) if domain is None else domain).outcomes(asked)
+
+        return possible(self.predicate if expr is None else expr, leaf, count)
+
+    def at_pairs(self, spec: Spec, index: ManifestIndex, pairs: Positions) -> Outcomes:
+        """The possible outcomes at (file, tuple) pairs: the tuple is known, the file has statistics."""
+        domains = index.tuple_domains(spec, self.schema, index.reference_tuple[pairs])
+        _add_statistics(domains, self.statistics(index), index.reference_file[pairs])
+        return self.outcomes(domains, len(pairs))
+
+    def at_files(self, spec: Spec, index: ManifestIndex, files: Positions) -> Outcomes:
+        """The possible outcomes in files whose tuples are unknown: they have physical keys and statistics."""
+        domains = index.physical_domains(spec, self.schema, files)
+        _add_statistics(domains, self.statistics(index), files)
+        return self.outcomes(domains, len(files))
+
+    def statistics(self, index: ManifestIndex) -> Domains:
+        """What the statistics of a manifest's files say of the columns the predicate asks about."""
+        domains: Domains = {}
+        for column_id in self.columns:
+            type_ = self.schema.atomic(column_id)
+            domain = None if type_ is None else index.statistics_domain(column_id, type_)
+            if domain is not None:
+                domains[column_id] = domain
+        return domains
+
+    @cached_property
+    def columns(self) -> frozenset[int]:
+        """The columns the predicate's leaves ask about."""
+        return frozenset(_asked(self.predicate))
+
+
+def _asked(expr: Bound) -> Iterator[int]:
+    match expr:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _asked(part)
+        case Not(part):
+            yield from _asked(part)
+        case IsNull(column) | InSet(column) | InRange(column):
+            yield column.id
+        case Constant() | Opaque():
+            return
+        case _:
+            assert_never(expr)
+
+
+def kept_manifests(version: Version, predicate: Bound) -> list[ManifestRef]:
+    """The manifests that may name a file with a matching row, by their bounds alone."""
+    judge = Judge(predicate, version.schema)
+    kept: list[ManifestRef] = []
+    for _, refs, domains in _bounds_of(version):
+        may = may_be_true(judge.outcomes(domains, len(refs)))
+        kept += [refs[i] for i in np.flatnonzero(may)]
+    return kept
+
+
+def plan_manifest(judge: Judge, ref: ManifestRef, spec: Spec, index: ManifestIndex) -> PlannedManifest:
+    """What to read of one manifest."""
+    exact = {f.source_id for f in spec.fields if isinstance(f.transform, Identity)}
+    tuples, outcomes = _matching_tuples(judge, spec, index)
+    pairs = index.references(tuples)
+    if judge.columns <= exact:
+        pair_outcomes = outcomes if len(pairs) == len(tuples) else outcomes[_which(tuples, index, pairs)]
+    else:
+        pairs, pair_outcomes = _by_statistics(judge, spec, index, pairs)
+    unknown, unknown_outcomes = _unknown_files(judge, spec, index)
+    keep = np.zeros(len(index.entries), np.bool_)
+    keep[index.reference_file[pairs]] = True
+    keep[unknown] = True
+    return PlannedManifest(
+        ref, spec, index, np.flatnonzero(keep), pairs, pair_outcomes, unknown, unknown_outcomes
+    )
+
+
+def _which(tuples: Positions, index: ManifestIndex, pairs: Positions) -> Positions:
+    """For each pair, the place of its tuple in `tuples`."""
+    return np.searchsorted(tuples, index.reference_tuple[pairs])
+
+
+def _matching_tuples(judge: Judge, spec: Spec, index: ManifestIndex) -> tuple[Positions, Outcomes]:
+    """The distinct tuples on which the predicate may be TRUE, in order, and its outcomes there."""
+    tuples = _candidates(judge, spec, index)
+    count = index.tuple_count if tuples is None else len(tuples)
+    outcomes = judge.outcomes(index.tuple_domains(spec, judge.schema, tuples), count)
+    may = np.flatnonzero(may_be_true(outcomes))
+    return (may if tuples is None else tuples[may]), outcomes[may]
+
+
+def _candidates(judge: Judge, spec: Spec, index: ManifestIndex) -> Positions | None:
+    """The tuples that the most selective single condition leaves, by search; None if none leaves few enough."""
+    best: tuple[int, int, npt.NDArray[np.intp]] | None = None
+    for conjunct in conjuncts(judge.predicate):
+        if not isinstance(conjunct, IsNull | InSet | InRange):
+            continue
+        for position, field in enumerate(spec.fields):
+            source_type = judge.schema.atomic(field.source_id)
+            if field.source_id != conjunct.column.id or source_type is None:
+                continue
+            domain = index.values_domain(position, field, source_type)
+            codes = np.flatnonzero(may_be_true(domain.outcomes(conjunct)))
+            component = index.component(position)
+            # `starts` has NULL first, domains have it last.
+            slots = np.where(codes == len(component.values), 0, codes + 1)
+            total = int((component.starts[slots + 1] - component.starts[slots]).sum())
+            if best is None or total < best[0]:
+                best = (total, position, slots)
+    if best is None or best[0] * 4 > index.tuple_count:
+        return None
+    total, position, slots = best
+    component = index.component(position)
+    runs = [component.order[component.starts[s] : component.starts[s + 1]] for s in slots]
+    return np.sort(np.concatenate(runs)).astype(np.int64) if runs else np.empty(0, np.int64)
+
+
+def _by_statistics(judge: Judge, spec: Spec, index: ManifestIndex, pairs: Positions) -> tuple[Positions, Outcomes]:
+    """The pairs that the files' statistics leave: first file by file, then pair by pair."""
+    by_file = judge.outcomes(judge.statistics(index), len(index.entries))
+    pairs = pairs[may_be_true(by_file)[index.reference_file[pairs]]]
+    outcomes = judge.at_pairs(spec, index, pairs)
+    may = may_be_true(outcomes)
+    return pairs[may], outcomes[may]
+
+
+def _unknown_files(judge: Judge, spec: Spec, index: ManifestIndex) -> tuple[Positions, Outcomes]:
+    """The files with unknown tuples that may match."""
+    files = index.untrusted_files
+    if not len(files):
+        return files, np.empty(0, np.uint8)
+    outcomes = judge.at_files(spec, index, files)
+    may = may_be_true(outcomes)
+    return files[may], outcomes[may]
+
+
+def _add_statistics(domains: Domains, statistics: Domains, files: npt.NDArray[np.integer]) -> None:
+    for column_id, domain in statistics.items():
+        here = Gathered(domain, files)
+        before = domains.get(column_id)
+        domains[column_id] = here if before is None else Both(before, here)
+
+
+# --- bounds of manifests -----------------------------------------------------------------------------------------
+
+_Bounds = list[tuple[Spec, tuple[ManifestRef, ...], Domains]]
+_BOUNDS: OrderedDict[str, _Bounds] = OrderedDict()  # by commit id: a version's bounds never change
+_BOUNDS_KEPT = 16
+
+
+def _bounds_of(version: Version) -> _Bounds:
+    """For each spec its manifests, and what their bounds say of the columns."""
+    found = _BOUNDS.get(version.commit_id)
+    if found is None:
+        found = []
+        for spec in version.specs:
+            refs = tuple(m for m in version.manifests if m.spec_id == spec.spec_id)
+            if refs:
+                found.append((spec, refs, _manifest_domains(spec, version.schema, refs)))
+        _BOUNDS[version.commit_id] = found
+        while len(_BOUNDS) > _BOUNDS_KEPT:
+            _BOUNDS.popitem(last=False)
+    return found
+
+
+def _manifest_domains(spec: Spec, schema: Schema, refs: Sequence[ManifestRef]) -> Domains:
+    domains: Domains = {}
+    for field in spec.fields:
+        source_type = schema.atomic(field.source_id)
+        if source_type is None:
+            continue
+        bounds = [next((b for b in r.bounds or () if b.field_id == field.field_id), None) for r in refs]
+        type_ = result_type(field.transform, source_type)
+        lower = [_widened(b, b.lower, type_) if b is not None else None for b in bounds]
+        upper = [_widened(b, b.upper, type_) if b is not None else None for b in bounds]
+        has_null = np.array([b is not None and b.has_null for b in bounds], np.bool_)
+        known = np.array([b is not None for b in bounds], np.bool_)
+        here = KnownWhere(bounds_domain(field.transform, source_type, lower, upper, has_null), known)
+        before = domains.get(field.source_id)
+        domains[field.source_id] = here if before is None else Both(before, here)
+    return domains
+
+
+def _widened(bounds: FieldBounds, value: Value, type_: AtomicType) -> Value:
+    """A bound as the column's type is now."""
+    if bounds.type == type_ or value is None:
+        return value
+    return values_of(type_, column_of(bounds.type, [value]).cast(arrow_type(type_)))[0]
+

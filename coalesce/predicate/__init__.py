@@ -1,0 +1,1 @@
+"""From text or Spark filters to one expression, and what it can be."""

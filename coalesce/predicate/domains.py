@@ -1,0 +1,183 @@
+"""What is known of one column at many places, and what that says about a leaf.
+
+    Interval    each value lies between two codes, or is NULL; equal codes mean the value itself is known
+    Hashed      only the bucket of each value is known
+    Unknown     nothing is known
+    Gathered    another domain, looked up by position: leaves are answered once per distinct value
+    KnownWhere  another domain at some places, nothing at the others
+    Both        two domains that hold at once
+
+A domain over a spec's tuple column is made by `project.py`, over statistics by the planner, over rows by a scan.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from coalesce.model.transforms import Bucket, apply
+from coalesce.model.types import AtomicType, Value
+from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, encode
+from coalesce.predicate.expr import InRange, InSet, IsNull, Leaf
+from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Domain(Protocol):
+    """Knowledge about one column at a number of places."""
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """The possible outcomes of a leaf on this column, at each place."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Values between `lower` and `upper`, both inclusive codes of `encoding`.
+
+    `may_be_null` and `may_be_value` say where NULL and where a value is possible; at least one of them holds
+    everywhere. `exact` says that the two code arrays are the same one.
+    """
+
+    encoding: Encoding
+    lower: Codes
+    upper: Codes
+    may_be_null: Mask
+    may_be_value: Mask
+
+    @property
+    def exact(self) -> bool:
+        """Whether every value is known."""
+        return self.lower is self.upper
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`."""
+        match leaf:
+            case IsNull():
+                return _bits(self.may_be_null, self.may_be_value)
+            case InSet(_, values):
+                can_be, can_not = self._in_set(values)
+            case InRange():
+                can_be, can_not = self._in_range(leaf)
+        outcomes = np.where(self.may_be_value, _bits(can_be, can_not), np.uint8(0))
+        return np.where(self.may_be_null, outcomes | np.uint8(NULL), outcomes)
+
+    def _in_range(self, leaf: InRange) -> tuple[Mask, Mask]:
+        lowest, highest = LOWEST, HIGHEST
+        if leaf.lower is not None:
+            first, last = self.encoding.interval(leaf.lower)
+            lowest = first if leaf.lower_inclusive else last + 1
+        if leaf.upper is not None:
+            first, last = self.encoding.interval(leaf.upper)
+            highest = last if leaf.upper_inclusive else first - 1
+        if lowest > HIGHEST or highest < LOWEST:  # beyond the greatest or below the smallest value there can be
+            none = np.zeros(len(self.lower), np.bool_)
+            return none, ~none
+        inside = (self.lower >= lowest) & (self.upper <= highest)
+        if self.exact:
+            return inside, ~inside
+        return (self.upper >= lowest) & (self.lower <= highest), ~inside
+
+    def _in_set(self, values: Sequence[Value]) -> tuple[Mask, Mask]:
+        if not values:
+            none = np.zeros(len(self.lower), np.bool_)
+            return none, ~none
+        intervals = [self.encoding.interval(v) for v in values]
+        if self.exact and len(values) == 1:
+            first, last = intervals[0]
+            here = (self.lower == first) if first == last else np.zeros(len(self.lower), np.bool_)
+            return here, ~here
+        # `values` are sorted, so these are too: the first value not below `lower` is the one to look at.
+        firsts = np.array([i[0] for i in intervals] + [HIGHEST], np.int64)
+        lasts = np.array([i[1] for i in intervals], np.int64)
+        candidate = np.searchsorted(lasts, self.lower)
+        found = candidate < len(lasts)
+        can_be = found & (firsts[candidate] <= self.upper)
+        known = can_be & (self.lower == self.upper)
+        # An empty interval stands between two codes and so never equals one.
+        is_it = known & (firsts[candidate] <= self.lower) & (lasts[np.minimum(candidate, len(lasts) - 1)] >= self.upper)
+        return np.where(self.lower == self.upper, is_it, can_be), ~is_it
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """The bucket of each value is known; `is_null` places hold NULL."""
+
+    transform: Bucket
+    source_type: AtomicType
+    buckets: Codes
+    is_null: Mask
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`: a bucket can only rule out equality."""
+        match leaf:
+            case IsNull():
+                return _bits(self.is_null, ~self.is_null)
+            case InSet(_, values):
+                wanted = {apply(self.transform, self.source_type, v) for v in values}
+                can_be = np.isin(self.buckets, np.array(sorted(wanted), np.int64))  # type: ignore[type-var]
+            case InRange():
+                can_be = np.ones(len(self.buckets), np.bool_)
+        return np.where(self.is_null, np.uint8(NULL), _bits(can_be, np.ones(len(can_be), np.bool_)))
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nothing is known at any of `count` places."""
+
+    count: int
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`. Even of an unknown column, IS NULL is never NULL."""
+        return np.full(self.count, TRUE | FALSE if isinstance(leaf, IsNull) else ANYTHING, np.uint8)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """`inner` at the positions `codes`; -1 is the last position, where a dictionary keeps its NULL."""
+
+    inner: Domain
+    codes: npt.NDArray[np.int32]
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`."""
+        return self.inner.outcomes(leaf)[self.codes]
+
+
+@dataclass(frozen=True)
+class KnownWhere:
+    """`inner` where `known`; nothing elsewhere."""
+
+    inner: Domain
+    known: Mask
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`."""
+        return np.where(self.known, self.inner.outcomes(leaf), Unknown(len(self.known)).outcomes(leaf))
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two things known of the same column, such as its day and its bucket, or a tuple and statistics."""
+
+    one: Domain
+    other: Domain
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`. Where the two contradict each other, the metadata is wrong and nothing is known."""
+        together = self.one.outcomes(leaf) & self.other.outcomes(leaf)
+        return np.where(together == 0, np.uint8(ANYTHING), together)
+
+
+def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:
+    """Exactly these values, one a row."""
+    encoding, codes = encode(type_, column)
+    is_null = np.asarray(column.is_null())
+    return Interval(encoding, codes, codes, is_null, ~is_null)
+
+
+def _bits(can_be: Mask, can_not: Mask) -> Outcomes:
+    return can_be.astype(np.uint8) * np.uint8(TRUE) | can_not.astype(np.uint8) * np.uint8(FALSE)

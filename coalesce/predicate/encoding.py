@@ -1,0 +1,133 @@
+"""Values as integers that compare as Spark compares the values.
+
+Numbers, dates, timestamps and booleans *are* integers once NaN and -0.0 are put in their place; strings, binaries
+and wide decimals become ranks in a sorted list of the values at hand. Either way a literal turns into an inclusive
+interval of codes, so every comparison below is one between integers.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coalesce.model.types import BINARY, BOOLEAN, FLOATING, STRING, AtomicType, DecimalType, Value
+from coalesce.model.values import order_key, values_of
+
+Codes = npt.NDArray[np.int64]
+
+LOWEST = -(2**63)
+HIGHEST = 2**63 - 1
+NAN_KEY = HIGHEST - 1
+_WIDEST_KEY_DECIMAL = 18  # digits that surely fit 64 bits
+
+
+class Encoding(Protocol):
+    """How the values of one column became codes."""
+
+    def interval(self, value: Value) -> tuple[int, int]:
+        """The inclusive interval of codes that equal `value`.
+
+        For a value that is not among the encoded ones the interval is empty, `(i, i - 1)`, and lies where the
+        value would stand.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Codes that are the values themselves, as 64-bit integers."""
+
+    type: AtomicType
+
+    def interval(self, value: Value) -> tuple[int, int]:
+        key = key_of(self.type, value)
+        return key, key
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Codes that are positions in `values`: sorted in Spark's order, distinct."""
+
+    type: AtomicType
+    values: Sequence[Value]
+
+    def interval(self, value: Value) -> tuple[int, int]:
+        return bisect_left(self.values, value), bisect_right(self.values, value) - 1  # type: ignore[type-var]
+
+
+def has_keys(type_: AtomicType) -> bool:
+    """Whether values of the type fit into integers as they are."""
+    if isinstance(type_, DecimalType):
+        return type_.precision <= _WIDEST_KEY_DECIMAL
+    return type_ not in (STRING, BINARY)
+
+
+def key_of(type_: AtomicType, value: Value) -> int:
+    """The integer of one value of a type that has keys."""
+    if isinstance(value, Decimal):
+        assert isinstance(type_, DecimalType)
+        return int(value.scaleb(type_.scale))
+    if isinstance(value, float):
+        return int(_float_keys(np.array([value]))[0])
+    assert isinstance(value, int)
+    return int(value)
+
+
+def keys_of(type_: AtomicType, column: pa.Array) -> Codes:
+    """The integers of a column whose type has keys; NULL places hold any integer."""
+    if isinstance(type_, DecimalType):
+        return _decimal_keys(column)
+    if type_ in FLOATING:
+        return _float_keys(np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0)))
+    if type_ == BOOLEAN:
+        return np.asarray(pc.fill_null(column.cast(pa.int8()), 0)).astype(np.int64)
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+
+
+def _float_keys(values: npt.NDArray[np.float64]) -> Codes:
+    """IEEE bits turned so that they sort; adding 0.0 makes -0.0 the same as 0.0; NaN goes above infinity."""
+    bits = (values.astype(np.float64) + 0.0).view(np.int64)
+    keys = bits ^ ((bits >> 63) & np.int64(HIGHEST))
+    return np.where(np.isnan(values), np.int64(NAN_KEY), keys)
+
+
+def _decimal_keys(column: pa.Array) -> Codes:
+    """The low 64 bits of each unscaled value: all of it for decimals of up to 18 digits."""
+    column = column.cast(pa.decimal128(38, column.type.scale))
+    words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
+    return words[::2].copy()
+
+
+def encode(type_: AtomicType, column: pa.Array) -> tuple[Encoding, Codes]:
+    """Codes for a column in no particular order; NULL places hold any code."""
+    if has_keys(type_):
+        return Keys(type_), keys_of(type_, column)
+    encoded = column.dictionary_encode()
+    sorted_values, ranks = sort_distinct(type_, encoded.dictionary)
+    indices = np.asarray(pc.fill_null(encoded.indices, 0)).astype(np.int64)
+    return Ranks(type_, sorted_values), ranks[indices] if len(ranks) else indices
+
+
+def encode_values(type_: AtomicType, *columns: Sequence[Value]) -> tuple[Encoding, list[Codes]]:
+    """Codes for lists of values in one common encoding; None holds any code."""
+    if has_keys(type_):
+        keys = [np.array([0 if v is None else key_of(type_, v) for v in c], np.int64) for c in columns]
+        return Keys(type_), keys
+    distinct = sorted({v for column in columns for v in column if v is not None}, key=lambda v: order_key(type_, v))
+    rank = {v: i for i, v in enumerate(distinct)}
+    return Ranks(type_, distinct), [np.array([rank.get(v, 0) for v in c], np.int64) for c in columns]
+
+
+def sort_distinct(type_: AtomicType, distinct: pa.Array) -> tuple[list[Value], Codes]:
+    """Distinct values in Spark's order, and for each old position its new one."""
+    order = np.asarray(pc.sort_indices(distinct)).astype(np.int64)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return values_of(type_, distinct.take(pa.array(order))), ranks

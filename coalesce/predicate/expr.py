@@ -1,0 +1,235 @@
+"""The predicate language: closed, small, and in two stages.
+
+*As written*, a predicate is what a front end understood of the user's words: comparisons between names and typed
+literals, with the place in the text where each name stood. *Bound*, it speaks about column ids and values of the
+columns' own types, and every leaf is one of three questions about one column:
+
+    IsNull(c)            is it NULL?                                TRUE or FALSE, never NULL
+    InSet(c, {v, …})     is it one of these?                        NULL when c is NULL
+    InRange(c, lo, hi)   does it lie between these?                 NULL when c is NULL
+
+All else is spelled with And, Or, Not and constants, exactly as SQL's three-valued logic has it:
+
+    c <> v               Not(InSet(c, {v}))
+    c <=> v              And(Not(IsNull(c)), InSet(c, {v}))
+    c IN (v, NULL)       Or(InSet(c, {v}), Constant(NULL))
+    isnan(c)             And(Not(IsNull(c)), InSet(c, {NaN}))
+    c LIKE 'ab%'         InRange(c, 'ab', 'ac')
+
+What the language cannot say exactly is `Opaque`: any outcome, so nothing is ever pruned on its account.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from coalesce.model.types import AtomicType, Value
+
+# --- what both stages share -----------------------------------------------------------------------------------
+
+
+class Combinable:
+    """`&`, `|` and `~` on expressions; `and`, `or` and `not` cannot be overloaded in Python, so they are refused."""
+
+    __slots__ = ()
+
+    def __and__(self, other: "Expr") -> "And":
+        return And((self, other))  # type: ignore[arg-type]
+
+    def __or__(self, other: "Expr") -> "Or":
+        return Or((self, other))  # type: ignore[arg-type]
+
+    def __invert__(self) -> "Not":
+        return Not(self)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        raise TypeError("a predicate has no truth value of its own: combine predicates with &, | and ~.")
+
+
+@dataclass(frozen=True, slots=True)
+class And(Combinable):
+    """TRUE when all parts are, FALSE when one is; at least one part."""
+
+    parts: tuple["Expr", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Combinable):
+    """TRUE when one part is, FALSE when all are; at least one part."""
+
+    parts: tuple["Expr", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Combinable):
+    """TRUE and FALSE swapped; NULL stays NULL."""
+
+    part: "Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Combinable):
+    """TRUE, FALSE, or NULL (None)."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Combinable):
+    """A condition this language cannot state: `text` is its SQL.
+
+    `columns` are the names (as written) or ids (bound) it reads; None if that is not known. Whether it is
+    deterministic is not known either: only an engine that evaluates it may say so.
+    """
+
+    text: str
+    columns: frozenset[str] | frozenset[int] | None = None
+
+
+# --- as written ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A name as the user wrote it: `parts` of a dotted name, `position` in the text for the caret.
+
+    `casts` are the types it is converted to before the comparison, innermost first: CAST(CAST(c AS …) AS …).
+    """
+
+    parts: tuple[str, ...]
+    position: int | None = None
+    casts: tuple[AtomicType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value and the SQL type the text gave it; `type` None is an untyped NULL."""
+
+    value: Value
+    type: AtomicType | None
+    position: int | None = None
+
+
+class Operator(Enum):
+    """Comparisons as SQL spells them."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    NULL_SAFE_EQ = "<=>"
+
+    @property
+    def mirrored(self) -> "Operator":
+        """The operator that says the same with its sides exchanged."""
+        return _MIRRORED.get(self, self)
+
+
+_MIRRORED: Final = {
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Combinable):
+    """`column operator literal`; front ends put the column on the left."""
+
+    column: Column
+    operator: Operator
+    literal: Literal
+    text: str = ""  # the condition as SQL, for the Opaque it becomes where Spark would convert inexactly
+
+
+@dataclass(frozen=True, slots=True)
+class Membership(Combinable):
+    """`column IN (literals)`; a NULL among them matters."""
+
+    column: Column
+    literals: tuple[Literal, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest(Combinable):
+    """`column IS NULL`."""
+
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class NanTest(Combinable):
+    """`isnan(column)`."""
+
+    column: Column
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(Combinable):
+    """`startswith(column, prefix)`, also from LIKE 'prefix%'; the `whole` text when LIKE has no wildcard."""
+
+    column: Column
+    prefix: str
+    text: str = ""
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Combinable):
+    """A boolean column standing alone as a condition."""
+
+    column: Column
+    text: str = ""
+
+
+# --- bound -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A column of the table: identity is the id; name and type are those of the version it was bound to."""
+
+    id: int
+    name: str
+    type: AtomicType
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Combinable):
+    """The column is NULL. Never NULL itself. Also stands for a non-atomic column, by `Reference.id`."""
+
+    column: Reference
+
+
+@dataclass(frozen=True, slots=True)
+class InSet(Combinable):
+    """The column is one of `values`: sorted in Spark's order, distinct, never NULL, possibly none at all."""
+
+    column: Reference
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InRange(Combinable):
+    """The column lies between `lower` and `upper` in Spark's order; None is an open end, not SQL NULL."""
+
+    column: Reference
+    lower: Value
+    lower_inclusive: bool
+    upper: Value
+    upper_inclusive: bool
+
+
+Leaf = IsNull | InSet | InRange
+Bound = And | Or | Not | Constant | Opaque | Leaf
+Written = Comparison | Membership | NullTest | NanTest | Prefix | Truth
+Expr = And | Or | Not | Constant | Opaque | Written | Leaf
+
+TRUE: Final = Constant(True)
+FALSE: Final = Constant(False)
+NULL: Final = Constant(None)

@@ -1,0 +1,1 @@
+"""Operations on a table, whatever engine reads and writes its rows."""

@@ -1,0 +1,69 @@
+"""Removing rows by what they are, not by where they lie.
+
+A file all of whose rows match goes by metadata. A file that may hold both kinds is written again without the rows
+that match; the others keep their values, tuples and row ids. Every spec's files are judged alike.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from coalesce.errors import SchemaError
+from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
+from coalesce.model.types import is_atomic
+from coalesce.model.values import from_python
+from coalesce.model.version import Version
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.predicate.expr import And, Bound, InSet, IsNull, Reference
+from coalesce.table.transaction import Transaction
+
+
+Rewrite = Callable[[Sequence[DataFile], Bound], list[DataFile]]
+
+
+def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None:
+    """Stage the removal of every row on which `predicate` is TRUE; `rewrite` writes shared files without them."""
+    base = transaction.base
+    transaction.matching = predicate
+    whole, shared = split(make_plan(base, predicate, lambda ref: transaction.manifests.load(ref, base)))
+    transaction.remove([*whole, *shared])
+    if shared:
+        transaction.add(rewrite(shared, predicate))
+
+
+def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:
+    """The plan's files: those in which every row surely matches, and those that have to be looked into."""
+    whole = np.ones(plan.file_count, np.bool_)
+    for satisfied in plan.satisfied:
+        whole &= satisfied
+    matching = [f for f, all_of_it in zip(plan.files, whole, strict=True) if all_of_it]
+    return matching, [f for f, all_of_it in zip(plan.files, whole, strict=True) if not all_of_it]
+
+
+def equals(schema: Schema, values: Mapping[str, object]) -> Bound:
+    """The predicate that the columns have exactly these values; None is NULL."""
+    if not values:
+        raise SchemaError("say which logical partition: drop_partition(dt=…, app=…).")
+    parts: list[Bound] = []
+    for name, value in values.items():
+        field = schema.field(name)
+        if not is_atomic(field.type):
+            raise SchemaError(f"column {field.name!r} is {field.type} and cannot be compared with a value.")
+        column = Reference(field.id, field.name, field.type)  # type: ignore[arg-type]
+        parts.append(IsNull(column) if value is None else InSet(column, (from_python(column.type, value),)))
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def rolled_back(head: Version, old: Version) -> Version:
+    """`head` with the schema, specs, rules and properties of `old`; what only grows stays grown."""
+    return replace(
+        head,
+        schema=old.schema,
+        current_spec_id=old.current_spec_id,
+        current_rule_id=old.current_rule_id,
+        properties=old.properties,
+        has_dropped_or_renamed=head.has_dropped_or_renamed or old.schema != head.schema,
+    )
+

@@ -1,0 +1,105 @@
+"""Reading and writing manifests, through a cache bounded by bytes.
+
+Manifests never change and have names that are never used twice, so a decoded one, together with the index the
+planner builds over it, can be shared by every table object of the process for as long as there is room.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+
+from coalesce.errors import CorruptMetadata, FileMissing
+from coalesce.manifest.manifest_file import EncodedManifest, decode_manifest, encode_manifest
+from coalesce.manifest.paths import new_manifest_path
+from coalesce.model.entries import Entries, sort_order
+from coalesce.model.version import ManifestRef, Version
+from coalesce.plan.index import ManifestIndex
+from coalesce.storage.base import Storage
+
+MAX_ENTRIES = 10_000  # entries per manifest: what a plan decodes to find one file among them
+CACHE_BYTES = 1024 * 1024 * 1024
+
+
+class ManifestCache:
+    """Decoded manifests, least recently used first out."""
+
+    def __init__(self, capacity: int = CACHE_BYTES) -> None:
+        self.capacity = capacity
+        self._held: OrderedDict[str, ManifestIndex] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, path: str) -> ManifestIndex | None:
+        """The manifest stored under `path`, if it is held."""
+        with self._lock:
+            index = self._held.get(path)
+            if index is not None:
+                self._held.move_to_end(path)
+            return index
+
+    def put(self, path: str, index: ManifestIndex) -> None:
+        """Hold a manifest; others may have to go."""
+        with self._lock:
+            if path in self._held:
+                return
+            self._held[path] = index
+            self._bytes += index.nbytes
+            while self._bytes > self.capacity and len(self._held) > 1:
+                _, dropped = self._held.popitem(last=False)
+                self._bytes -= dropped.nbytes
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._held.clear()
+            self._bytes = 0
+
+
+SHARED_CACHE = ManifestCache()
+
+
+class Manifests:
+    """The manifests of the table in `storage`."""
+
+    def __init__(self, storage: Storage, cache: ManifestCache = SHARED_CACHE) -> None:
+        self.storage = storage
+        self.cache = cache
+
+    def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
+        """The manifest `ref` of `version` points to."""
+        index = self.cache.get(ref.path)
+        if index is None:
+            try:
+                data = self.storage.read(ref.path)
+            except FileMissing:
+                raise CorruptMetadata(
+                    ref.path, f"the manifest is missing although version {version.number} names it."
+                ) from None
+            index = ManifestIndex(decode_manifest(data, ref, version.spec_by_id(ref.spec_id)))
+            self.cache.put(ref.path, index)
+        return index
+
+    def write(self, entries: Entries) -> list[tuple[str, EncodedManifest]]:
+        """Store `entries` in as many manifests as they need, each a contiguous run of physical keys."""
+        order = sort_order(entries)
+        parts = np.array_split(order, -(-len(order) // MAX_ENTRIES))
+        return [self._write_one(entries.take(part) if len(parts) > 1 else entries) for part in parts]
+
+    def _write_one(self, entries: Entries) -> tuple[str, EncodedManifest]:
+        encoded = encode_manifest(entries)
+        path = new_manifest_path()
+        self.storage.put_if_absent(path, encoded.data)
+        return path, encoded
+
+
+def refs(
+    written: Sequence[tuple[str, EncodedManifest]], added_version: int, first_row_id: int
+) -> tuple[list[ManifestRef], int]:
+    """Pointers to freshly written manifests, and the next free row id after them."""
+    found = []
+    for path, encoded in written:
+        found.append(encoded.ref(path, added_version, first_row_id))
+        first_row_id += encoded.rows_without_id
+    return found, first_row_id

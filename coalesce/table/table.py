@@ -1,0 +1,306 @@
+"""A table: what users hold in their hands.
+
+The object follows the table's newest version: its own commits at once, those of others with `refresh()` or with the
+next write. One opened at a version or a time stays there and refuses writes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from uuid import uuid4
+
+from coalesce.errors import CoalesceError, SchemaError, TableExists, TableNotFound, VersionNotFound
+from coalesce.model.datafile import DataFile
+from coalesce.model.rule import RuleRequest, keep_all, resolve
+from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec, parse_partition_fields
+from coalesce.model.version import Version
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.predicate.bind import bind
+from coalesce.predicate.expr import TRUE, Bound, Expr
+from coalesce.predicate.normalize import normalize
+from coalesce.predicate.sql import parse
+from coalesce.storage.base import Storage
+from coalesce.table import logical
+from coalesce.table.answers import LogicalPartition, count_rows, list_partitions
+from coalesce.table.engine import Engine, Place, Scan
+from coalesce.table.log import Log
+from coalesce.table.manifests import Manifests
+from coalesce.table.transaction import Transaction
+
+Where = str | Expr | None
+
+
+class Table:
+    """A table at one version, with the engines that move its rows."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        engines: Sequence[Engine],
+        *,
+        log: Log | None = None,
+        version: Version | None = None,
+        pinned: bool = False,
+        time_zone: str = "UTC",
+        case_sensitive: bool = False,
+    ) -> None:
+        self.storage = storage
+        self.engines = engines
+        self.log = Log(storage) if log is None else log
+        self.manifests = Manifests(storage)
+        self.time_zone = time_zone
+        self.case_sensitive = case_sensitive
+        self._pinned = pinned
+        self._version = self.log.load(self.log.newest()) if version is None else version
+
+    # --- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def location(self) -> str:
+        """Where the table lies."""
+        return self.storage.root
+
+    @property
+    def state(self) -> Version:
+        """Everything the current version says."""
+        return self._version
+
+    @property
+    def version(self) -> int:
+        """The number of the version this object reads."""
+        return self._version.number
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self._version.schema
+
+    def refresh(self) -> "Table":
+        """Move on to the newest version."""
+        if not self._pinned:
+            self._version = self.log.load(self.log.newest())
+        return self
+
+    def at(self, *, version: int | None = None, as_of: datetime | None = None) -> "Table":
+        """The table as it was: at a version, or at a moment. The result stays there and is read-only."""
+        if (version is None) == (as_of is None):
+            raise CoalesceError("say either version= or as_of=.")
+        number = version if version is not None else self._number_at(as_of)  # type: ignore[arg-type]
+        return Table(
+            self.storage,
+            self.engines,
+            log=self.log,
+            version=self.log.load(number),
+            pinned=True,
+            time_zone=self.time_zone,
+            case_sensitive=self.case_sensitive,
+        )
+
+    def history(self, limit: int | None = None) -> list[Version]:
+        """The versions still there, newest first."""
+        numbers = self.log.numbers()[::-1]
+        return [self.log.load(n) for n in numbers[:limit]]
+
+    def _number_at(self, moment: datetime) -> int:
+        """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
+        wanted = int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+        numbers = self.log.numbers()
+        low, high = 0, len(numbers)
+        while low < high:
+            middle = (low + high) // 2
+            if self.log.load(numbers[middle]).timestamp_ms <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            raise VersionNotFound(f"the oldest version still there, {numbers[0]}, was committed after {moment}.")
+        return numbers[low - 1]
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def bound(self, where: Where) -> Bound:
+        """A predicate, bound to this version's columns."""
+        if where is None:
+            return TRUE
+        text = where if isinstance(where, str) else None
+        expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
+        return normalize(
+            bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
+        )
+
+    def plan(self, where: Where = None) -> Plan:
+        """Which files a query has to read, and why."""
+        return self._plan(self.bound(where))
+
+    def _plan(self, predicate: Bound) -> Plan:
+        version = self._version
+        return make_plan(version, predicate, lambda ref: self.manifests.load(ref, version))
+
+    def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
+        """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""
+        return self._rows.scan(self.place(), self.plan(where), columns)
+
+    def count(self, where: Where = None) -> int:
+        """How many rows match: from metadata where it is exact, from the rows of the other files."""
+        return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, None))
+
+    def partitions(self, where: Where = None) -> list[LogicalPartition]:
+        """The logical partitions, with files, rows and bytes, in order."""
+        return list_partitions(self.plan(where))
+
+    def files(self, where: Where = None) -> tuple[DataFile, ...]:
+        """The entries of the data files."""
+        return self.plan(where).files
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def append(self, data: object, *, applies: tuple[str, int] | None = None) -> Version:
+        """Add rows. With `applies=(app, sequence)`, a write that was committed before is not done again."""
+        transaction = self.transaction("append", applies=applies)
+        if applies is not None and self._version.applied.get(applies[0], -1) >= applies[1]:
+            return self._version
+        transaction.add(self.engine_for(data).write(self.place(), data))
+        return self.commit(transaction)
+
+    def delete(self, where: Where) -> Version:
+        """Remove the rows that match; whole files go by metadata, shared ones are rewritten without them."""
+        transaction = self.transaction("delete")
+        logical.remove(transaction, self.bound(where), self._rewrite)
+        return self.commit(transaction)
+
+    def truncate(self) -> Version:
+        """Remove all rows."""
+        return self.delete(None)
+
+    def overwrite(self, data: object, where: Where = None) -> Version:
+        """Replace the rows that match `where` (all of them by default) by `data`, in one commit."""
+        transaction = self.transaction("overwrite")
+        added = self.engine_for(data).write(self.place(), data)
+        logical.remove(transaction, self.bound(where), self._rewrite)
+        transaction.add(added)
+        return self.commit(transaction)
+
+    def drop_partition(self, **values: object) -> Version:
+        """Remove a logical partition: the rows whose columns have exactly these values (None is NULL)."""
+        transaction = self.transaction("drop_partition")
+        logical.remove(transaction, logical.equals(self.schema, values), self._rewrite)
+        return self.commit(transaction)
+
+    def rollback(self, version: int) -> Version:
+        """Make an older version's state the newest: a new version with the old one's schema and files."""
+        transaction = self.transaction("rollback")
+        transaction.exclusive = True
+        old = self.log.load(version)
+        transaction.summary["to_version"] = version
+        transaction.change(lambda head: logical.rolled_back(head, old))
+        transaction.replace_manifests(old.manifests)
+        return self.commit(transaction)
+
+    # --- changing what it is -------------------------------------------------------------------------------------
+
+    def set_rule(self, rule: RuleRequest) -> Version:
+        """Route new rows by another rule. Files already written stay where they are and are still found."""
+        transaction = self.transaction("set_rule")
+
+        def change(head: Version) -> Version:
+            resolved = resolve(rule, max(r.rule_id for r in head.rules) + 1, head.spec, head.schema)
+            return replace(head, rules=(*head.rules, resolved), current_rule_id=resolved.rule_id)
+
+        transaction.change(change)
+        return self.commit(transaction)
+
+    def set_properties(self, properties: Mapping[str, str | None]) -> Version:
+        """Set properties; None takes one away."""
+        transaction = self.transaction("set_properties")
+
+        def change(head: Version) -> Version:
+            merged: dict[str, str | None] = {**head.properties, **properties}
+            return replace(head, properties={k: v for k, v in merged.items() if v is not None})
+
+        transaction.change(change)
+        return self.commit(transaction)
+
+    # --- transactions --------------------------------------------------------------------------------------------
+
+    def transaction(self, operation: str, *, applies: tuple[str, int] | None = None) -> Transaction:
+        """Begin to stage changes against the newest version."""
+        if self._pinned:
+            raise CoalesceError(f"this table was opened at version {self.version} and is read-only; open it afresh.")
+        self.refresh()
+        self._version.check_writable()
+        return Transaction(self.log, self.manifests, self._version, operation, applies=applies)
+
+    def commit(self, transaction: Transaction) -> Version:
+        """Commit, and move on to the version that holds the change."""
+        self._version = transaction.commit()
+        return self._version
+
+    # --- engines -------------------------------------------------------------------------------------------------
+
+    def engine_for(self, data: object) -> Engine:
+        """The engine that understands `data`."""
+        return _engine_for(self.engines, data)
+
+    @property
+    def _rows(self) -> Engine:
+        """The engine that reads rows without Spark: always the first."""
+        return self.engines[0]
+
+    def _rewrite(self, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+        """Shared files written again by Spark if there is one, since it can evaluate any predicate."""
+        return self.engines[-1].rewrite(self.place(), files, drop)
+
+    def place(self) -> Place:
+        """This table at its current version, as engines see it."""
+        return Place(storage=self.storage, version=self._version)
+
+    def __repr__(self) -> str:
+        return f"<coalesce table {self.location} at version {self.version}>"
+
+
+def create_table(
+    storage: Storage,
+    engines: Sequence[Engine],
+    schema: object,
+    *,
+    partition_by: Sequence[str] = (),
+    rule: RuleRequest | None = None,
+    properties: Mapping[str, str] | None = None,
+    time_zone: str = "UTC",
+) -> Table:
+    """Create an empty table; TableExists if there is one."""
+    columns = schema if isinstance(schema, Schema) else _engine_for(engines, schema).infer_schema(schema)
+    spec = Spec(0, parse_partition_fields(partition_by, columns))
+    version = Version(
+        number=0,
+        table_id=uuid4().hex,
+        commit_id=uuid4().hex,
+        parent_commit_id=None,
+        timestamp_ms=int(datetime.now(timezone.utc).timestamp() * 1000),
+        operation="create",
+        schema=columns,
+        specs=(spec,),
+        current_spec_id=0,
+        rules=(resolve(keep_all() if rule is None else rule, 0, spec, columns),),
+        current_rule_id=0,
+        properties=dict(properties or {}),
+        max_column_id=columns.highest_id,
+    )
+    log = Log(storage)
+    try:
+        newest = log.newest()
+    except TableNotFound:
+        newest = None
+    if newest is not None or not log.create(version):
+        raise TableExists(f"there is a coalesce table at {storage.root} already; open it with coalesce.open().")
+    return Table(storage, engines, log=log, version=version, time_zone=time_zone)
+
+
+def _engine_for(engines: Sequence[Engine], data: object) -> Engine:
+    for engine in engines:
+        if engine.accepts(data):
+            return engine
+    kind = f"{type(data).__module__}.{type(data).__qualname__}"
+    hint = "; open the table with spark= to use Spark DataFrames" if kind.startswith("pyspark.") else ""
+    raise SchemaError(f"a {kind} is neither rows nor a schema this table can take{hint}.")

@@ -1,0 +1,194 @@
+"""A transaction: changes staged against one version, then committed as the next, or not at all.
+
+Nothing is visible before the version file exists. Everything written before that (data files, manifests) is named by
+no version until then, so a transaction that dies anywhere leaves the table as it was, plus orphans.
+"""
+
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+import numpy as np
+
+from coalesce.errors import CommitConflict
+from coalesce.manifest.manifest_file import EncodedManifest
+from coalesce.model.datafile import DataFile
+from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.version import ManifestRef, Version
+from coalesce.predicate.expr import Bound
+from coalesce.table import conflicts
+from coalesce.table.log import Log
+from coalesce.table.manifests import Manifests, refs
+from coalesce.table.merge import due
+
+MAX_ATTEMPTS = 200
+_FIRST_WAIT = 0.005
+_LONGEST_WAIT = 0.5
+
+Written = list[tuple[str, EncodedManifest]]
+
+
+@dataclass
+class Transaction:
+    """What is to change relative to `base`.
+
+    `matching` is the predicate a removal was made for: rows added meanwhile that it may match are a conflict.
+    `exclusive` transactions conflict with any other commit. `applies` is `(app, sequence)`: the commit is made
+    only if the app has not committed this or a later sequence before.
+    """
+
+    log: Log
+    manifests: Manifests
+    base: Version
+    operation: str
+    matching: Bound | None = None
+    exclusive: bool = False
+    applies: tuple[str, int] | None = None
+    summary: dict[str, int | str] = field(default_factory=dict)
+    commit_id: str = field(default_factory=lambda: uuid4().hex)
+    _added: list[Entries] = field(default_factory=list)
+    _removed: set[str] = field(default_factory=set)
+    _change: Callable[[Version], Version] | None = None
+    _replacement: tuple[ManifestRef, ...] | None = None
+    _merged: dict[frozenset[str], Written] = field(default_factory=dict)
+    _filtered: dict[str, Written] = field(default_factory=dict)
+
+    # --- staging -----------------------------------------------------------------------------------------------
+
+    def add(self, files: Sequence[DataFile]) -> None:
+        """Stage data files, each under the spec it was written for."""
+        by_spec: dict[int, list[DataFile]] = defaultdict(list)
+        for f in files:
+            by_spec[f.spec_id].append(f)
+        for spec_id, members in by_spec.items():
+            self.add_entries(from_files(members, self.base.spec_by_id(spec_id), self.base.schema))
+
+    def add_entries(self, entries: Entries) -> None:
+        """Stage entries that are columns already."""
+        if len(entries):
+            self._added.append(entries)
+
+    def remove(self, files: Sequence[DataFile]) -> None:
+        """Stage the removal of files from the table; the files themselves stay for older versions."""
+        self._removed.update(f.path for f in files)
+
+    def change(self, change: Callable[[Version], Version]) -> None:
+        """Stage a change of metadata: a function from the version to the changed one."""
+        self._change = change
+
+    def replace_manifests(self, manifests: tuple[ManifestRef, ...]) -> None:
+        """Stage another set of manifests in place of the table's; only for an exclusive transaction."""
+        self._replacement = manifests
+
+    # --- committing ----------------------------------------------------------------------------------------------
+
+    def commit(self) -> Version:
+        """Create the next version, re-basing on whatever was committed meanwhile.
+
+        Returns the version that holds the change: the one created here, or the newest if `applies` says that it
+        was committed before.
+        """
+        self.base.check_writable()
+        written = [w for entries in self._by_spec() for w in self.manifests.write(entries)]
+        for attempt in range(MAX_ATTEMPTS):
+            head = self.log.load(self.log.newest())
+            if self.applies is not None and head.applied.get(self.applies[0], -1) >= self.applies[1]:
+                return head
+            if head.number != self.base.number:
+                self._check_conflicts(head)
+            version = self._next(head, written)
+            if self.log.create(version):
+                return version
+            time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
+        raise CommitConflict(
+            f"{MAX_ATTEMPTS} attempts to commit {self.operation!r} were each overtaken by another writer; try again."
+        )
+
+    def _by_spec(self) -> list[Entries]:
+        by_spec: dict[int, list[Entries]] = defaultdict(list)
+        for entries in self._added:
+            by_spec[entries.spec_id].append(entries)
+        return [parts[0] if len(parts) == 1 else concatenate(parts) for parts in by_spec.values()]
+
+    def _check_conflicts(self, head: Version) -> None:
+        conflicts.check_same_table(self.base, head)
+        head.check_writable()
+        if self.exclusive:
+            raise CommitConflict(
+                f"version {head.number} was committed while {self.operation!r} was under way; try again."
+            )
+        if self._change is not None:
+            conflicts.check_metadata_unchanged(self.base, head)
+        if self._removed:
+            conflicts.check_files_there(self._removed, self.base, head, self.manifests)
+        if self.matching is not None:
+            conflicts.check_no_matching_rows(self.matching, self.base, head, self.manifests)
+
+    def _next(self, head: Version, written: Written) -> Version:
+        number = head.number + 1
+        kept = self._without_removed(head)
+        added, next_row_id = refs(written, number, head.next_row_id)
+        applied = dict(head.applied)
+        if self.applies is not None:
+            applied[self.applies[0]] = self.applies[1]
+        changed = head if self._change is None else self._change(head)
+        return replace(
+            changed,
+            number=number,
+            commit_id=self.commit_id,
+            parent_commit_id=head.commit_id,
+            timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),
+            operation=self.operation,
+            summary={**self._counts(head, kept, added), **self.summary},
+            manifests=tuple(self._merge(head, [*kept, *added])),
+            next_row_id=max(next_row_id, changed.next_row_id),
+            applied=applied,
+        )
+
+    def _counts(self, head: Version, kept: Sequence[ManifestRef], added: Sequence[ManifestRef]) -> dict[str, int | str]:
+        return {
+            "files_added": sum(r.files for r in added),
+            "rows_added": sum(r.rows for r in added),
+            "bytes_added": sum(r.bytes for r in added),
+            "files_removed": head.files - sum(r.files for r in kept),
+            "rows_removed": head.rows - sum(r.rows for r in kept),
+            "bytes_removed": head.bytes - sum(r.bytes for r in kept),
+        }
+
+    def _without_removed(self, head: Version) -> list[ManifestRef]:
+        """The manifests of `head`, those that name removed files rewritten without them."""
+        if self._replacement is not None:
+            return list(self._replacement)
+        if not self._removed:
+            return list(head.manifests)
+        kept: list[ManifestRef] = []
+        for ref in head.manifests:
+            index = self.manifests.load(ref, head)
+            stays = np.array([p not in self._removed for p in index.entries.core.column("path").to_pylist()], np.bool_)
+            if stays.all():
+                kept.append(ref)
+            elif stays.any():
+                if ref.path not in self._filtered:
+                    self._filtered[ref.path] = self.manifests.write(index.entries.take(np.flatnonzero(stays)))
+                kept += self._materialized(self._filtered[ref.path], [ref])
+        return kept
+
+    def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
+        """Merge manifests where enough have gathered; entries added here wait for the next commit."""
+        settled = [r for r in all_refs if r.added_version <= head.number]
+        crowd = due(settled)
+        if not crowd:
+            return all_refs
+        key = frozenset(r.path for r in crowd)
+        if key not in self._merged:
+            parts = [self.manifests.load(r, head).entries for r in crowd]
+            self._merged[key] = self.manifests.write(concatenate(parts))
+        rest = [r for r in all_refs if r.path not in key]
+        return [*self._materialized(self._merged[key], crowd), *rest]
+
+    def _materialized(self, written: Written, origins: Sequence[ManifestRef]) -> list[ManifestRef]:
+        """Pointers to rewritten manifests, whose entries carry versions and row ids of their own."""
+        return refs(written, max(r.added_version for r in origins), min(r.first_row_id for r in origins))[0]
