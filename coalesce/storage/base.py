@@ -1,0 +1,114 @@
+"""What every place a table can lie in offers: named bytes, a sorted listing, and create-if-absent.
+
+A path is relative to the table's root and literal: `_app=%5B%23small%5D/a b.parquet` names exactly those characters
+on every store, and nothing here encodes or decodes it. Its segments are joined by `/`; none is empty, `.` or `..`,
+so a path cannot leave the root.
+"""
+
+import uuid
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from coalesce.errors import FileMissing, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a listing; `modified_ms` counts milliseconds since 1970-01-01 UTC by the store's own clock."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+# Inside a class that has a method called `list`, the type checker takes `list[...]` for the method.
+Listing = list[StoredFile]
+
+
+class Storage(Protocol):
+    """The files under one root.
+
+    Every method raises `FileMissing` for a file that is not there (a directory is not a file) and `StorageError` for
+    every other failure, never an error of the library underneath.
+    """
+
+    @property
+    def root(self) -> str:
+        """The location as it was given, for messages."""
+
+    def uri(self, path: str) -> str:
+        """Where an engine finds `path`: a plain absolute path on a local disk, else `scheme://…`.
+
+        It is as literal as `path` is, which is what Hadoop's `Path(String)` takes; `''` is the root itself.
+        """
+
+    def read(self, path: str) -> bytes:
+        """The whole file."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, or as many as there are before the file ends."""
+
+    def size(self, path: str) -> int:
+        """The file's length in bytes."""
+
+    def list(self, prefix: str, start_after: str | None = None) -> Listing:
+        """Every file in the directory `prefix` and below it (`''`: the root), in the order of their paths' UTF-8 bytes.
+
+        The listing begins strictly after the path `start_after`. A directory that is not there has no files.
+        """
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Create the file unless it is there; True if this call created it.
+
+        A reader sees nothing or all of it, of several callers one gets True, and what was created survives a crash
+        of the machine. After an error, and on object stores also after False, the file may nevertheless hold this
+        call's bytes: a request whose answer was lost is sent again and finds its own work. Who must know reads it.
+        """
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write the file, replacing what is there. A reader sees the old or the new bytes; a crash may lose them."""
+
+    def delete(self, path: str) -> None:
+        """Delete the file if it is there. Directories stay."""
+
+    def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
+        """The file for random reads by pyarrow. Giving the `size`, if it is known, saves a request."""
+
+
+def check_path(path: str) -> str:
+    """`path`, if it is one; paths come from table metadata, which must not be able to name a file outside the table."""
+    if not path or "\0" in path or any(segment in ("", ".", "..") for segment in path.split("/")):
+        raise StorageError(
+            f"{path!r} is not a path inside a table: it has to be relative, with no empty, '.' or '..' segment."
+        )
+    return path
+
+
+def directory_of(prefix: str) -> str:
+    """The prefix of a listing as the beginning its files' paths share: `''` or `a/b/`."""
+    return f"{check_path(prefix.removesuffix('/'))}/" if prefix else ""
+
+
+def file_missing(root: str, path: str) -> FileMissing:
+    """The error for a file that is not there."""
+    return FileMissing(f"there is no file {path!r} in {root}.")
+
+
+def storage_failed(verb: str, root: str, path: str, reason: str) -> StorageError:
+    """The error for everything else, as a sentence. `path` is `''` when it is about the root as a whole."""
+    return StorageError(f"could not {verb} {f'{path!r} in ' if path else ''}{root}: {reason}.")
+
+
+_TEMPORARY = ".coalesce-"
+
+
+def temporary_beside(path: str) -> str:
+    """A new name in the directory of `path` for bytes that are not complete yet. Listings leave such names out."""
+    return f"{path[: path.rfind('/') + 1]}{_TEMPORARY}{uuid.uuid4().hex}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's name (its last segment) is one of `temporary_beside`: its writer is at work, or died."""
+    return name.startswith(_TEMPORARY) and name.endswith(".tmp")

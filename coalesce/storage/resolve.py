@@ -1,0 +1,71 @@
+"""From a location to the storage that serves it."""
+
+import os
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from coalesce.errors import StorageError
+from coalesce.storage.base import Storage
+from coalesce.storage.hadoop import HadoopStorage, default_scheme
+from coalesce.storage.local import LocalStorage
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+_OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "abfss"})
+_KNOWN_SCHEMES = _OBJECT_SCHEMES | {"file", "hdfs", "viewfs", "webhdfs", "s3a", "s3n"}
+
+
+def open_storage(
+    location: str | os.PathLike[str], *, options: Mapping[str, str] | None = None, spark: object | None = None
+) -> Storage:
+    """The storage at a location.
+
+    | location | goes through |
+    |---|---|
+    | a path, `file:/path`, `file:///path` | this machine's file system |
+    | `s3://`, `gs://`, `az://`, `abfs://`, `abfss://` | obstore, with `options` as its configuration |
+    | `hdfs://`, `s3a://`, anything else | Hadoop, in the JVM of the Spark session `spark` |
+
+    A path without a scheme means what it means to the session, if there is one: on a cluster whose default file system
+    is HDFS it lies there. Locations are literal; only in a `file:` URI are percent signs decoded.
+    """
+    text = os.fspath(location)
+    if not text:
+        raise StorageError("the location of the table is empty; give a path or a URI such as s3://bucket/events.")
+    match = _SCHEME.fullmatch(text)
+    # `a:b` without a slash is a path that has a colon in it, unless it begins with a scheme we know.
+    scheme = match[1].lower() if match and (match[2].startswith("/") or match[1].lower() in _KNOWN_SCHEMES) else ""
+    if scheme == "file" and match is not None:
+        return LocalStorage(_file_uri_path(text, match[2]), root=text)
+    if scheme in _OBJECT_SCHEMES:
+        return _open_objects(text, options)
+    if scheme or (spark is not None and default_scheme(spark) not in (None, "file")):
+        if spark is None:
+            raise StorageError(
+                f"{text} needs a Spark session to be reached through Hadoop: pass spark=…"
+                + ("; or write it as s3://… to go without." if scheme in ("s3a", "s3n") else ".")
+            )
+        return HadoopStorage(text, spark, create=(options or {}).get("put_if_absent"))
+    return LocalStorage(text, root=text)
+
+
+def _file_uri_path(uri: str, rest: str) -> str:
+    """The path in `file:/path`, `file:///path` or `file://localhost/path`."""
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise StorageError(f"{uri!r} is not a location on this machine: write file:///absolute/path.")
+        rest = f"/{path}"
+    if not rest.startswith("/"):
+        raise StorageError(f"{uri!r} is not a location: write file:///absolute/path, or the path alone.")
+    return unquote(rest)
+
+
+def _open_objects(location: str, options: Mapping[str, str] | None) -> Storage:
+    try:
+        from coalesce.storage.objects import ObjectStorage  # here, because obstore is an extra
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "obstore":
+            raise
+        raise StorageError(f'{location} needs obstore: pip install "coalesce[objects]".') from error
+    return ObjectStorage(location, options)
