@@ -59,7 +59,7 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
 def _engines(spark: Any) -> tuple[Engine, ...]:
     if spark is None:
         return (ArrowEngine(),)
-    from coalesce.spark.engine import SparkEngine  # noqa: PLC0415 - Spark is imported only by those who use it
+    from coalesce.spark.engine import SparkEngine
 
     return (ArrowEngine(), SparkEngine(spark))
 

@@ -193,7 +193,7 @@ def decode_version(data: bytes, number: int) -> Version:
 
 
 def _verified(data: bytes, file: str) -> Any:
-    digest = data[-_TRAILER:-_TRAILER + len(_DIGEST)], data[-len(_END):]
+    digest = data[-_TRAILER : -_TRAILER + len(_DIGEST)], data[-len(_END) :]
     if len(data) < _TRAILER or digest != (_DIGEST, _END):
         raise CorruptMetadata(file, "it does not end with its digest: the file is damaged or cut short.")
     hex_start = len(data) - len(_END) - len(_ZEROS)

@@ -321,7 +321,7 @@ def _statistics(columns: Mapping[str, pa.ChunkedArray]) -> dict[int, list[Column
     unknown: list[Value] = [None] * rows
     return {
         i: [
-            ColumnStatistics(lower=lower, upper=upper, null_count=nulls, nan_count=nans)  # type: ignore[arg-type]
+            ColumnStatistics(lower=lower, upper=upper, null_count=nulls, nan_count=nans)
             for lower, upper, nulls, nans in zip(
                 *(plain.get(f"{prefix}{i}", unknown) for prefix in STATISTIC_PREFIXES), strict=True
             )

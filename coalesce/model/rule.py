@@ -65,7 +65,9 @@ class BySize:
 Rule = KeepAll | Groups | BySize
 
 
-def route(rule: Rule, spec: Spec, tuple_: LogicalTuple, size: int | None = None, was_alone: bool = False) -> PhysicalKey:
+def route(
+    rule: Rule, spec: Spec, tuple_: LogicalTuple, size: int | None = None, was_alone: bool = False
+) -> PhysicalKey:
     """The physical partition of `tuple_`; `size` is its bytes where known (unknown counts as small)."""
     match rule:
         case KeepAll():

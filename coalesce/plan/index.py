@@ -29,10 +29,10 @@ from coalesce.predicate.encoding import (
     has_keys,
     keys_of,
 )
+from coalesce.predicate.outcomes import Mask
 from coalesce.predicate.project import component_domain
 
 Positions = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ class ManifestIndex:
             return np.arange(starts[0], starts[0] + lengths[0])
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0
-        return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+        found: Positions = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+        return found
 
     @property
     def reference_file(self) -> npt.NDArray[np.int32]:
@@ -151,7 +152,9 @@ class ManifestIndex:
             self._domains[key] = component_domain(field.transform, source_type, self.component(position).values)
         return self._domains[key]
 
-    def tuple_domains(self, spec: Spec, schema: Schema, tuples: npt.NDArray[np.integer] | None = None) -> dict[int, Domain]:
+    def tuple_domains(
+        self, spec: Spec, schema: Schema, tuples: npt.NDArray[np.integer] | None = None
+    ) -> dict[int, Domain]:
         """Column id → what the tuples (all, or some) say of it."""
         domains: dict[int, Domain] = {}
         for position, field in enumerate(spec.fields):
@@ -173,7 +176,7 @@ class ManifestIndex:
             source_type = schema.atomic(field.source_id)
             if source_type is None:
                 continue
-            here = Gathered(self._physical_domain(field, source_type), files.astype(np.int32))
+            here = Gathered(self._physical_domain(field, source_type), files)
             before = domains.get(field.source_id)
             domains[field.source_id] = here if before is None else Both(before, here)
         return domains
@@ -296,4 +299,3 @@ def _statistics_domain(entries: Entries, column_id: int, type_: AtomicType, rows
 def _statistic(entries: Entries, name: str, type_: AtomicType) -> pa.Array | None:
     column = entries.statistic(name)
     return column if column is None or column.type == arrow_type(type_) else column.cast(arrow_type(type_))
-

@@ -12,12 +12,11 @@ import numpy as np
 
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
-from coalesce.plan.index import Mask
 from coalesce.plan.planner import Judge, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import conjuncts, to_sql
-from coalesce.predicate.outcomes import must_be_true
+from coalesce.predicate.outcomes import Mask, must_be_true
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
+from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
+from coalesce.model.transforms import Identity, result_type
 from coalesce.model.types import AtomicType, Value
 from coalesce.model.values import column_of, values_of
-from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.transforms import Identity, result_type
 from coalesce.model.version import FieldBounds, ManifestRef, Version
 from coalesce.plan.index import ManifestIndex, Positions
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
@@ -135,9 +135,7 @@ def plan_manifest(judge: Judge, ref: ManifestRef, spec: Spec, index: ManifestInd
     keep = np.zeros(len(index.entries), np.bool_)
     keep[index.reference_file[pairs]] = True
     keep[unknown] = True
-    return PlannedManifest(
-        ref, spec, index, np.flatnonzero(keep), pairs, pair_outcomes, unknown, unknown_outcomes
-    )
+    return PlannedManifest(ref, spec, index, np.flatnonzero(keep), pairs, pair_outcomes, unknown, unknown_outcomes)
 
 
 def _which(tuples: Positions, index: ManifestIndex, pairs: Positions) -> Positions:
@@ -251,4 +249,3 @@ def _widened(bounds: FieldBounds, value: Value, type_: AtomicType) -> Value:
     if bounds.type == type_ or value is None:
         return value
     return values_of(type_, column_of(bounds.type, [value]).cast(arrow_type(type_)))[0]
-

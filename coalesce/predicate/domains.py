@@ -22,9 +22,7 @@ from coalesce.model.transforms import Bucket, apply
 from coalesce.model.types import AtomicType, Value
 from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, encode
 from coalesce.predicate.expr import InRange, InSet, IsNull, Leaf
-from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes
-
-Mask = npt.NDArray[np.bool_]
+from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Mask, Outcomes
 
 
 class Domain(Protocol):
@@ -140,11 +138,12 @@ class Gathered:
     """`inner` at the positions `codes`; -1 is the last position, where a dictionary keeps its NULL."""
 
     inner: Domain
-    codes: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.integer]
 
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """See `Domain`."""
-        return self.inner.outcomes(leaf)[self.codes]
+        gathered: Outcomes = self.inner.outcomes(leaf)[self.codes]
+        return gathered
 
 
 @dataclass(frozen=True)

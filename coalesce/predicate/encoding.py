@@ -45,6 +45,7 @@ class Keys:
     type: AtomicType
 
     def interval(self, value: Value) -> tuple[int, int]:
+        """See `Encoding`."""
         key = key_of(self.type, value)
         return key, key
 
@@ -57,6 +58,7 @@ class Ranks:
     values: Sequence[Value]
 
     def interval(self, value: Value) -> tuple[int, int]:
+        """See `Encoding`."""
         return bisect_left(self.values, value), bisect_right(self.values, value) - 1  # type: ignore[type-var]
 
 
@@ -121,7 +123,7 @@ def encode_values(type_: AtomicType, *columns: Sequence[Value]) -> tuple[Encodin
         keys = [np.array([0 if v is None else key_of(type_, v) for v in c], np.int64) for c in columns]
         return Keys(type_), keys
     distinct = sorted({v for column in columns for v in column if v is not None}, key=lambda v: order_key(type_, v))
-    rank = {v: i for i, v in enumerate(distinct)}
+    rank: dict[Value, int] = {v: i for i, v in enumerate(distinct)}
     return Ranks(type_, distinct), [np.array([rank.get(v, 0) for v in c], np.int64) for c in columns]
 
 

@@ -21,9 +21,12 @@ What the language cannot say exactly is `Opaque`: any outcome, so nothing is eve
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from coalesce.model.types import AtomicType, Value
+
+# Whether a connective joins parts as written or bound parts: And[Expr], And[Bound].
+Part = TypeVar("Part", covariant=True)
 
 # --- what both stages share -----------------------------------------------------------------------------------
 
@@ -33,38 +36,38 @@ class Combinable:
 
     __slots__ = ()
 
-    def __and__(self, other: "Expr") -> "And":
-        return And((self, other))  # type: ignore[arg-type]
+    def __and__(self, other: "Expr") -> "And[Expr]":
+        return And((self, other))  # type: ignore[arg-type]  # every subclass here is a member of Expr
 
-    def __or__(self, other: "Expr") -> "Or":
-        return Or((self, other))  # type: ignore[arg-type]
+    def __or__(self, other: "Expr") -> "Or[Expr]":
+        return Or((self, other))  # type: ignore[arg-type]  # likewise
 
-    def __invert__(self) -> "Not":
-        return Not(self)  # type: ignore[arg-type]
+    def __invert__(self) -> "Not[Expr]":
+        return Not(self)  # type: ignore[arg-type]  # likewise
 
     def __bool__(self) -> bool:
         raise TypeError("a predicate has no truth value of its own: combine predicates with &, | and ~.")
 
 
 @dataclass(frozen=True, slots=True)
-class And(Combinable):
+class And(Combinable, Generic[Part]):
     """TRUE when all parts are, FALSE when one is; at least one part."""
 
-    parts: tuple["Expr", ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Combinable):
+class Or(Combinable, Generic[Part]):
     """TRUE when one part is, FALSE when all are; at least one part."""
 
-    parts: tuple["Expr", ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Combinable):
+class Not(Combinable, Generic[Part]):
     """TRUE and FALSE swapped; NULL stays NULL."""
 
-    part: "Expr"
+    part: Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +229,9 @@ class InRange(Combinable):
 
 
 Leaf = IsNull | InSet | InRange
-Bound = And | Or | Not | Constant | Opaque | Leaf
+Bound = And["Bound"] | Or["Bound"] | Not["Bound"] | Constant | Opaque | Leaf
 Written = Comparison | Membership | NullTest | NanTest | Prefix | Truth
-Expr = And | Or | Not | Constant | Opaque | Written | Leaf
+Expr = And["Expr"] | Or["Expr"] | Not["Expr"] | Constant | Opaque | Written | Leaf
 
 TRUE: Final = Constant(True)
 FALSE: Final = Constant(False)

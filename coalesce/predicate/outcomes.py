@@ -18,6 +18,7 @@ import numpy.typing as npt
 from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Not, Opaque, Or
 
 Outcomes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 
 TRUE: Final = 1
 FALSE: Final = 2
@@ -52,14 +53,16 @@ def _fold(parts: tuple[Bound, ...], table: Outcomes, leaf: LeafOutcomes, count: 
     return outcomes
 
 
-def may_be_true(outcomes: Outcomes) -> npt.NDArray[np.bool_]:
+def may_be_true(outcomes: Outcomes) -> Mask:
     """Where TRUE is possible: what must be read."""
-    return (outcomes & TRUE) != 0
+    possible_here: Mask = (outcomes & TRUE) != 0
+    return possible_here
 
 
-def must_be_true(outcomes: Outcomes) -> npt.NDArray[np.bool_]:
+def must_be_true(outcomes: Outcomes) -> Mask:
     """Where only TRUE is possible: what need not be checked again."""
-    return outcomes == TRUE
+    certain: Mask = outcomes == TRUE
+    return certain
 
 
 _CONSTANTS: Final = {True: TRUE, False: FALSE, None: NULL}
@@ -88,4 +91,6 @@ def _or(x: int, y: int) -> int:
 
 _AND: Final = _table(_and)
 _OR: Final = _table(_or)
-_NOT: Final = np.array([(s & NULL) | (FALSE if s & TRUE else 0) | (TRUE if s & FALSE else 0) for s in range(8)], np.uint8)
+_NOT: Final = np.array(
+    [(s & NULL) | (FALSE if s & TRUE else 0) | (TRUE if s & FALSE else 0) for s in range(8)], np.uint8
+)

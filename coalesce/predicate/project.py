@@ -29,8 +29,9 @@ from coalesce.model.transforms import (
 )
 from coalesce.model.types import BINARY, STRING, AtomicType, Value
 from coalesce.model.values import values_of
-from coalesce.predicate.domains import Domain, Hashed, Interval, Mask, Unknown
+from coalesce.predicate.domains import Domain, Hashed, Interval, Unknown
 from coalesce.predicate.encoding import HIGHEST, LOWEST, encode, encode_values, keys_of
+from coalesce.predicate.outcomes import Mask
 
 
 def component_domain(transform: Transform, source_type: AtomicType, components: pa.Array) -> Domain:
@@ -87,7 +88,9 @@ def _end(transform: Transform, source_type: AtomicType, component: Value, side: 
     return None if bounds is None else bounds[side]
 
 
-def _between(source_type: AtomicType, lower: Sequence[Value], upper: Sequence[Value], null_last: bool = True) -> Interval:
+def _between(
+    source_type: AtomicType, lower: Sequence[Value], upper: Sequence[Value], null_last: bool = True
+) -> Interval:
     end = [None] if null_last else []
     encoding, (lowest, highest) = encode_values(source_type, [*lower, *end], [*upper, *end])
     lowest[[i for i, v in enumerate(lower) if v is None]] = LOWEST

@@ -3,13 +3,16 @@
 An answer is taken from metadata only where it is exact; where it is not, the rows of just the files in doubt are read.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from coalesce.model.spec import LogicalTuple
-from coalesce.model.values import order_key, values_of
+from coalesce.model.types import Value
+from coalesce.model.values import values_of
 from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.predicate.outcomes import must_be_true
@@ -76,16 +79,18 @@ def list_partitions(plan: Plan) -> list[LogicalPartition]:
             key = (partition.spec_id, _hashable(partition.values))
             before = found.get(key)
             found[key] = partition if before is None else _sum(before, partition)
-    types = {
-        m.spec.spec_id: [m.index.entries.tuple_type(f.field_id) for f in m.spec.fields] for m in plan.manifests
-    }
-    return sorted(
-        found.values(),
-        key=lambda p: (
-            p.spec_id,
-            [(v is not None, order_key(t, v)) if v is not None else (False, 0) for t, v in zip(types[p.spec_id], p.values, strict=True)],
-        ),
-    )
+    return sorted(found.values(), key=lambda p: (p.spec_id, [_order(v) for v in p.values]))
+
+
+def _order(value: Value) -> tuple[int, Any]:
+    """NULL before every value, NaN after every number."""
+    if value is None:
+        return 0, 0
+    return (2, 0) if _is_nan(value) else (1, value)
+
+
+def _is_nan(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _partitions(planned: PlannedManifest) -> list[LogicalPartition]:
@@ -127,4 +132,4 @@ def _sum(one: LogicalPartition, other: LogicalPartition) -> LogicalPartition:
 
 def _hashable(values: LogicalTuple) -> LogicalTuple:
     """NaN is not equal to itself in Python, but one logical partition all the same."""
-    return tuple("NaN" if isinstance(v, float) and v != v else v for v in values)
+    return tuple("NaN" if _is_nan(v) else v for v in values)

@@ -6,6 +6,8 @@ commit, may be stale, lost or wrong, and is never trusted for more than a place 
 """
 
 from collections import OrderedDict
+from contextlib import suppress
+from itertools import pairwise
 from threading import Lock
 
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError, TableNotFound, VersionNotFound
@@ -75,10 +77,8 @@ class Log:
             return False
         self._remember(version)
         self._newest_seen = version.number
-        try:
+        with suppress(StorageError):  # the commit has happened; without the hint, readers look a little longer
             self.storage.put(LATEST_HINT, str(version.number).encode())
-        except StorageError:
-            pass  # the commit has happened; readers look a little longer
         return True
 
     def _is_ours(self, path: str, version: Version) -> bool:
@@ -108,7 +108,7 @@ class Log:
 
 def _check_no_gap(numbers: list[int]) -> None:
     if numbers[-1] - numbers[0] != len(numbers) - 1:
-        missing = next(n for n, follows in zip(numbers, numbers[1:], strict=False) if follows != n + 1) + 1
+        missing = next(n for n, follows in pairwise(numbers) if follows != n + 1) + 1
         raise CorruptMetadata(
             version_path(missing), "the file is missing although later versions exist; restore it from a backup."
         )

@@ -19,7 +19,6 @@ from coalesce.plan.plan import Plan, make_plan
 from coalesce.predicate.expr import And, Bound, InSet, IsNull, Reference
 from coalesce.table.transaction import Transaction
 
-
 Rewrite = Callable[[Sequence[DataFile], Bound], list[DataFile]]
 
 
@@ -66,4 +65,3 @@ def rolled_back(head: Version, old: Version) -> Version:
         properties=old.properties,
         has_dropped_or_renamed=head.has_dropped_or_renamed or old.schema != head.schema,
     )
-

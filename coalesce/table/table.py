@@ -6,7 +6,7 @@ next write. One opened at a version or a time stays there and refuses writes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from uuid import uuid4
 
 from coalesce.errors import CoalesceError, SchemaError, TableExists, TableNotFound, VersionNotFound
@@ -104,7 +104,7 @@ class Table:
 
     def _number_at(self, moment: datetime) -> int:
         """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
-        wanted = int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+        wanted = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
         numbers = self.log.numbers()
         low, high = 0, len(numbers)
         while low < high:
@@ -277,7 +277,7 @@ def create_table(
         table_id=uuid4().hex,
         commit_id=uuid4().hex,
         parent_commit_id=None,
-        timestamp_ms=int(datetime.now(timezone.utc).timestamp() * 1000),
+        timestamp_ms=int(datetime.now(UTC).timestamp() * 1000),
         operation="create",
         schema=columns,
         specs=(spec,),
