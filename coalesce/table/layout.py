@@ -16,7 +16,7 @@ from typing import Any, Final
 from coalesce.model.rule import PhysicalKey, Rule, route
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
-from coalesce.model.types import FLOATING, AtomicType
+from coalesce.model.types import FLOATING, AtomicType, Value
 from coalesce.model.values import order_key
 
 # An entry lists every tuple of its file, and a planner decodes the entries of a manifest together: past this many a
@@ -125,14 +125,15 @@ def one_nan(tuple_: LogicalTuple) -> LogicalTuple:
 
 def spark_order(tuples: Sequence[LogicalTuple], types: Sequence[AtomicType]) -> list[int]:
     """The positions of `tuples` in Spark's order, component by component, NULL first."""
+    components = [_sort_keys(type_, [t[i] for t in tuples]) for i, type_ in enumerate(types)]
+    keys = list(zip(*components, strict=True)) if components else [()] * len(tuples)
+    return sorted(range(len(tuples)), key=keys.__getitem__)
 
-    def key(index: int) -> tuple[Any, ...]:
-        return tuple(
-            (False, None) if value is None else (True, order_key(type_, value))
-            for type_, value in zip(types, tuples[index], strict=True)
-        )
 
-    return sorted(range(len(tuples)), key=key)
+def _sort_keys(type_: AtomicType, values: list[Value]) -> list[Any]:
+    if type_ not in FLOATING and None not in values:
+        return values  # as almost always: they compare as Spark compares them
+    return [(False, None) if v is None else (True, order_key(type_, v)) for v in values]
 
 
 def cuts(ends: Sequence[int], target: float) -> list[int]:

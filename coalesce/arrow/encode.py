@@ -1,0 +1,137 @@
+"""One data file: rows to Parquet bytes, and the entry that describes them.
+
+The entry is computed from the very rows that were encoded, never from what was planned. Row groups are cut between
+tuples where that is reasonable, so that reading one small tuple out of a shared file touches one or two of them:
+pyarrow reads whole row groups and cannot skip pages from Python, while Spark uses the page index as well.
+"""
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coalesce.arrow.statistics import statistics_of
+from coalesce.arrow.tuples import RowTuples, can_compute, tuples_of
+from coalesce.manifest.paths import physical_directory
+from coalesce.model.arrow_schema import FIELD_ID, arrow_schema
+from coalesce.model.datafile import DataFile
+from coalesce.model.rule import PhysicalKey
+from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
+from coalesce.model.spec import Spec
+from coalesce.table.layout import MAX_TUPLES_PER_FILE, cuts
+
+# In a file that many tuples share, a row group is what it costs to read one of them; much smaller and the footer,
+# with its statistics for each column of each row group, would outgrow the data. A file of one tuple has no such use.
+SHARED_ROW_GROUP_BYTES: Final = 4 * 1024 * 1024
+ALONE_ROW_GROUP_BYTES: Final = 16 * 1024 * 1024
+MAX_ROW_GROUP_ROWS: Final = 1024 * 1024
+_PAGE_BYTES: Final = 128 * 1024
+
+# The footer says so if the rows lie in the order of the entry's tuples, each tuple's together. Only then do the
+# entry's counts tell where in the file a tuple lies.
+TUPLE_ORDER: Final = b"coalesce.tuple_order"
+
+ROW_ID: Final = "_row_id"
+ROW_VERSION: Final = "_row_commit_version"
+LINEAGE: Final = pa.schema(
+    [
+        pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: str(ROW_ID_FIELD)}),
+        pa.field(ROW_VERSION, pa.int64(), metadata={FIELD_ID: str(ROW_VERSION_FIELD)}),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a data file goes and what it is written under."""
+
+    path: str
+    spec: Spec
+    rule_id: int | None
+    physical_key: PhysicalKey | None
+
+
+def data_path(directory: str, number: int, spec: Spec, schema: Schema, key: PhysicalKey | None) -> str:
+    """The path of a write's file; `number` is one that no other file of the write has.
+
+    The directories below `directory` are for people. Where the key, or a column it is made of, is gone, there are none.
+    """
+    inside = ""
+    if key is not None and can_compute(spec, schema):
+        inside = physical_directory([f.name for f in spec.fields], spec.types(schema), key)
+    return "/".join(part for part in (directory, inside, f"{number:05d}.parquet") if part)
+
+
+def encode_file(
+    rows: pa.Table, schema: Schema, target: Target, bytes_per_row: float, lineage: pa.Table | None = None
+) -> tuple[bytes, DataFile]:
+    """The bytes of a data file with these rows (at least one), and its entry.
+
+    `rows` have the schema's names, order and types. `lineage` has the columns of `LINEAGE`, if rows keep theirs.
+    """
+    tuples = tuples_of(rows, target.spec, schema) if can_compute(target.spec, schema) else None
+    data = _parquet(_physical(rows, schema, target.spec, lineage), tuples, bytes_per_row)
+    listed = tuples is not None and len(tuples.distinct) <= MAX_TUPLES_PER_FILE
+    entry = DataFile(
+        path=target.path,
+        spec_id=target.spec.spec_id,
+        rows=rows.num_rows,
+        bytes=len(data),
+        rule_id=target.rule_id,
+        physical_key=target.physical_key,
+        tuples=tuple(tuples.distinct) if tuples is not None and listed else None,
+        tuple_rows=tuple(tuples.counts) if tuples is not None and listed else None,
+        complete=listed,
+        statistics=statistics_of(rows, schema),
+    )
+    return data, entry
+
+
+def encoded_bytes(rows: pa.Table, schema: Schema, spec: Spec) -> int:
+    """What the rows take in a data file, footer aside."""
+    data = _parquet(_physical(rows, schema, spec, None), None, 1.0)
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    chunks = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    return sum(g.column(c).total_compressed_size for g in chunks for c in range(g.num_columns))
+
+
+def _physical(rows: pa.Table, schema: Schema, spec: Spec, lineage: pa.Table | None) -> pa.Table:
+    """The rows as a file holds them: physical names and ids, partition columns last, then lineage."""
+    sources = dict.fromkeys(f.source_id for f in spec.fields)
+    last = [field for i in sources if (field := schema.by_id(i)) is not None]
+    ordered = Schema((*(f for f in schema if f.id not in sources), *last))
+    physical = arrow_schema(ordered, physical=True)
+    columns = [
+        # The same buffers under other names, at every level.
+        pa.chunked_array([chunk.view(field.type) for chunk in rows.column(logical.name).chunks], field.type)
+        for logical, field in zip(ordered, physical, strict=True)
+    ]
+    if lineage is not None:
+        physical = pa.schema([*physical, *lineage.schema])
+        columns += lineage.columns
+    return pa.Table.from_arrays(columns, schema=physical)
+
+
+def _parquet(table: pa.Table, tuples: RowTuples | None, bytes_per_row: float) -> bytes:
+    in_runs = tuples is not None and tuples.in_runs
+    metadata = {TUPLE_ORDER: b"true"} if in_runs else {}
+    ends = list(accumulate(tuples.counts)) if tuples is not None and in_runs else [table.num_rows]
+    group_bytes = SHARED_ROW_GROUP_BYTES if len(ends) > 1 else ALONE_ROW_GROUP_BYTES
+    group_rows = min(group_bytes / bytes_per_row, MAX_ROW_GROUP_ROWS / 1.5)
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink,
+        table.schema.with_metadata(metadata),
+        compression="zstd",
+        write_statistics=True,
+        write_page_index=True,
+        data_page_size=_PAGE_BYTES,
+        store_schema=False,  # types and ids are all in Parquet's own schema
+    ) as writer:
+        start = 0
+        for stop in cuts(ends, group_rows):
+            writer.write_table(table.slice(start, stop - start), row_group_size=stop - start)
+            start = stop
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

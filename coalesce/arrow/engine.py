@@ -1,0 +1,64 @@
+"""The engine that needs nothing but pyarrow."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coalesce.arrow.rewrite import rewrite
+from coalesce.arrow.scan import ArrowScan
+from coalesce.arrow.write import write
+from coalesce.errors import SchemaError
+from coalesce.model.arrow_schema import schema_from_arrow
+from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
+from coalesce.plan.plan import Plan
+from coalesce.predicate.expr import Bound
+from coalesce.table.engine import Place
+
+
+class ArrowEngine:
+    """Takes pyarrow tables, record batches, readers and schemas, and pandas data frames."""
+
+    def accepts(self, data: object) -> bool:
+        """Whether `data` is Arrow's or pandas'."""
+        return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader | pa.Schema) or _is_pandas(data)
+
+    def infer_schema(self, data: object) -> Schema:
+        """The table schema that fits `data`, with fresh column ids; no row of a reader is consumed."""
+        if isinstance(data, pa.Schema):
+            return schema_from_arrow(data)
+        if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+            return schema_from_arrow(data.schema)
+        return schema_from_arrow(pa.Schema.from_pandas(data, preserve_index=False))
+
+    def write(self, place: Place, data: object) -> list[DataFile]:
+        """Write the rows under the current spec and rule; nothing is committed."""
+        return write(place, _rows(data))
+
+    def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+        """Write the rows of `files` on which `drop` is not TRUE into new files."""
+        return rewrite(place, files, drop)
+
+    def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
+        """The rows of the plan's files for which its whole predicate is TRUE."""
+        return ArrowScan(place, plan, columns)
+
+
+def _rows(data: Any) -> pa.Table:
+    """The rows as one table: which file a row goes to depends on how many others have its tuple."""
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, pa.RecordBatchReader):
+        return data.read_all()
+    if _is_pandas(data):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    raise SchemaError(f"a {type(data).__name__} has no rows to write; give a pyarrow table or a pandas data frame.")
+
+
+def _is_pandas(data: object) -> bool:
+    """Without importing pandas: whoever has a data frame has it imported already."""
+    kind = type(data)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"

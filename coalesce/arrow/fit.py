@@ -1,0 +1,108 @@
+"""Arrow arrays of one shape into another: decoded, cast, and inside nested types member by member.
+
+Arrow's own `cast` does some of this, but it matches members by exact name and position, and in release 26 it loses
+the last list when it casts a list_view to a list.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from coalesce.model.arrow_schema import arrow_field, arrow_type
+from coalesce.model.types import BINARY, BOOLEAN, STRING, Field, ListType, MapType, StructType, Type
+
+_BLANKS: Final[dict[Type, object]] = {BOOLEAN: False, STRING: "", BINARY: b""}
+
+# Which of the given members is this field, if any.
+FindMember = Callable[[Field, Sequence[pa.Field]], int | None]
+# So many rows of a field that was not given.
+FillMember = Callable[[Field, int], pa.Array]
+
+
+def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> pa.Array:
+    """The array in the Arrow type of `type_`, logical names and ids inside; values are cast where that is exact.
+
+    Members of structs are looked up by `find`, and made by `fill` where there is none.
+    """
+    if at.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    elif at.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    target = arrow_type(type_)
+    if at.is_null(array.type):
+        return pa.nulls(len(array), target)
+    match type_:
+        case StructType(members):
+            given = [array.type.field(i) for i in range(array.type.num_fields)]
+            values = array.flatten()
+            children = []
+            for member in members:
+                index = find(member, given)
+                child = fill(member, len(array)) if index is None else fitted(values[index], member.type, find, fill)
+                children.append(child)
+            return _struct_of(children, type_, array)
+        case ListType(element):
+            return _list_of(fitted(array.flatten(), element.type, find, fill), type_, array)
+        case MapType(key, value):
+            keys, items = map_entries(array).flatten().flatten()
+            keys, items = fitted(keys, key.type, find, fill), fitted(items, value.type, find, fill)
+            return _map_of(keys, items, type_, array)
+        case _:
+            return array if array.type == target else array.cast(target)
+
+
+def _struct_of(children: Sequence[pa.Array], type_: StructType, like: pa.Array) -> pa.Array:
+    """A struct of the children, which are NULL wherever `like` is, as those of `like.flatten()` are."""
+    fields = [arrow_field(member) for member in type_.fields]
+    if like.null_count == 0:
+        return pa.StructArray.from_arrays(children, fields=fields)
+    # Parquet cannot say of a required member that it is NULL, not even inside a struct that is; some value has to
+    # stand there, and nobody will see it.
+    absent = like.is_null()
+    filled = [
+        _blank_where(absent, child, member.type) if member.required else child
+        for child, member in zip(children, type_.fields, strict=True)
+    ]
+    return pa.StructArray.from_arrays(filled, fields=fields, mask=absent)
+
+
+def _blank_where(absent: pa.Array, child: pa.Array, type_: Type) -> pa.Array:
+    with_blank = pa.concat_arrays([child, pa.array([_blank(type_)], child.type)])
+    return with_blank.take(pa.array(np.where(np.asarray(absent), len(child), np.arange(len(child)))))
+
+
+def _blank(type_: Type) -> object:
+    """Any value of the type that is not NULL, as pyarrow takes it."""
+    match type_:
+        case StructType(members):
+            return {member.name: _blank(member.type) for member in members}
+        case ListType() | MapType():
+            return []
+        case _:
+            return _BLANKS.get(type_, 0)
+
+
+def _list_of(values: pa.Array, type_: ListType, like: pa.Array) -> pa.Array:
+    """Lists as long as those of `like`, over the values that `like.flatten()` gives."""
+    mask = like.is_null() if like.null_count else None
+    return pa.ListArray.from_arrays(_offsets(like), values, type=arrow_type(type_), mask=mask)
+
+
+def _map_of(keys: pa.Array, items: pa.Array, type_: MapType, like: pa.Array) -> pa.Array:
+    """Maps as long as those of `like`, over the entries that `map_entries(like).flatten()` gives."""
+    mask = like.is_null() if like.null_count else None
+    return pa.MapArray.from_arrays(_offsets(map_entries(like)), keys, items, type=arrow_type(type_), mask=mask)
+
+
+def map_entries(maps: pa.Array) -> pa.Array:
+    """Maps as lists of entries, which Arrow has functions for."""
+    return maps.cast(pa.list_(pa.struct([maps.type.key_field, maps.type.item_field])))
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())

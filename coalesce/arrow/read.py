@@ -1,0 +1,236 @@
+"""Read data files back as the table's columns are now, whatever they were when the file was written.
+
+A column is found in a file by its id; in a file without ids, one that was adopted, by its physical name. One that is
+not there was added later and holds its default; or it is a partition column of a Hive-style directory, and the entry
+says what it holds. Types that were widened since are cast.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
+from coalesce.arrow.fit import fitted
+from coalesce.errors import CorruptMetadata, StorageError
+from coalesce.model.arrow_schema import FIELD_ID, arrow_schema, arrow_type
+from coalesce.model.datafile import DataFile
+from coalesce.model.rule import Group
+from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec
+from coalesce.model.transforms import Identity
+from coalesce.model.types import FLOATING, Field, Type, Value, is_atomic
+from coalesce.model.values import column_of
+from coalesce.model.version import Version
+from coalesce.storage.base import Storage
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A data file with its footer read. Close it, or use it in a `with`."""
+
+    entry: DataFile
+    version: Version
+    parquet: pq.ParquetFile
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.parquet.close(force=True)
+
+    @cached_property
+    def group_rows(self) -> list[int]:
+        """How many rows each row group has."""
+        metadata = self.parquet.metadata
+        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+
+    @property
+    def spec(self) -> Spec:
+        """The spec the file was written under."""
+        return self.version.spec_by_id(self.entry.spec_id)
+
+    @property
+    def in_tuple_order(self) -> bool:
+        """Whether the rows surely lie in the order of the entry's tuples, so that counts are places.
+
+        The file itself has to say so, and its entry has to know every tuple and every count.
+        """
+        counts = self.entry.tuple_rows
+        return (
+            (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
+            and self.entry.complete
+            and self.entry.tuples is not None
+            and counts is not None
+            and len(counts) == len(self.entry.tuples)
+            and sum(-1 if n is None or n < 0 else n for n in counts) == self.entry.rows
+        )
+
+    @cached_property
+    def _has_ids(self) -> bool:
+        return any(_field_id(f) is not None for f in self.parquet.schema_arrow)
+
+    @cached_property
+    def constants(self) -> Mapping[int, Value]:
+        """The columns of which the entry says that every row holds the same value, and that value."""
+        components = _known_components(self.entry)
+        return {
+            f.source_id: component
+            for f, component in zip(self.spec.fields, components or (), strict=False)
+            if isinstance(f.transform, Identity) and not isinstance(component, Group)
+        }
+
+    def position(self, field: Field) -> int | None:
+        """The place of a column among the file's top-level ones, or None if it is not there."""
+        return self._find(field, list(self.parquet.schema_arrow))
+
+    def read(self, fields: Sequence[Field], groups: Sequence[int]) -> pa.Table:
+        """Columns of some row groups, under their logical names and in their types of now."""
+        rows = sum(self.group_rows[g] for g in groups)
+        positions = {f.id: self.position(f) for f in fields if not self._is_constant(f)}
+        wanted = sorted({p for p in positions.values() if p is not None})
+        stored = self._stored(wanted, groups)
+        columns = []
+        for field in fields:
+            position = positions.get(field.id)
+            if position is not None:
+                columns.append(self._fitted(stored[wanted.index(position)], field.type))
+            else:
+                columns.append(pa.chunked_array([self._absent(field, rows)]))
+        return pa.Table.from_arrays(columns, schema=arrow_schema(Schema(tuple(fields)))) if fields else _bare(rows)
+
+    def lineage(self) -> pa.Table | None:
+        """The id and the version of every row, as `LINEAGE` has them; None if neither is known of any."""
+        count = self.entry.rows
+        first, added = self.entry.first_row_id, self.entry.added_version
+        row_ids = pa.nulls(count, pa.int64()) if first is None else pa.array(np.arange(first, first + count))
+        versions = pa.nulls(count, pa.int64()) if added is None else pa.repeat(pa.scalar(added, pa.int64()), count)
+        own = [self._materialized(field, count) for field in LINEAGE]
+        # What the file holds was true before the file: it has survived a rewrite.
+        columns = [pc.coalesce(own[0], row_ids), pc.coalesce(own[1], versions)]
+        table = pa.Table.from_arrays(columns, schema=LINEAGE)
+        return None if all(c.null_count == count for c in table.columns) else table
+
+    def _materialized(self, field: pa.Field, count: int) -> pa.ChunkedArray:
+        wanted = _field_id(field)
+        places = [i for i, f in enumerate(self.parquet.schema_arrow) if _field_id(f) == wanted]
+        if not places:
+            return pa.chunked_array([pa.nulls(count, pa.int64())])
+        return self._stored(places, range(len(self.group_rows)))[0].cast(pa.int64())
+
+    def _stored(self, positions: Sequence[int], groups: Sequence[int]) -> list[pa.ChunkedArray]:
+        """Top-level columns as they are in the file, by place: names need not be unique, nor free of dots."""
+        if not positions:
+            return []
+        leaves = [leaf for p in positions for leaf in self.leaves[p]]
+        try:
+            table = self.parquet.reader.read_row_groups(list(groups), column_indices=leaves, use_threads=True)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.entry, error) from error
+        return table.columns  # type: ignore[no-any-return]
+
+    @cached_property
+    def leaves(self) -> list[range]:
+        """For each top-level column the places of its Parquet columns: one for an atomic column."""
+        found, start = [], 0
+        for field in self.parquet.schema_arrow:
+            count = _leaf_count(field.type)
+            found.append(range(start, start + count))
+            start += count
+        return found
+
+    def _is_constant(self, field: Field) -> bool:
+        # Where both the entry and the file have a value, the entry is the truth, and need not be read. But a float's
+        # tuple does not tell 0.0 from -0.0 or one NaN from another; the file does.
+        return field.id in self.constants and (field.type not in FLOATING or self.position(field) is None)
+
+    def _absent(self, field: Field, rows: int) -> pa.Array:
+        """A column that is not read from the file."""
+        if field.id in self.constants:
+            return _repeated(field.type, self.constants[field.id], rows)
+        if any(f.source_id == field.id for f in self.spec.fields):
+            raise CorruptMetadata(
+                self.entry.path,
+                f"the file lacks the partition column {field.name!r}, and its entry does not say what it holds.",
+            )
+        return _default(field, rows)
+
+    def _fitted(self, column: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
+        try:
+            chunks = [fitted(chunk, type_, self._find, _default) for chunk in column.chunks]
+        except pa.ArrowException as error:
+            raise _unreadable(self.entry, error) from error
+        return pa.chunked_array(chunks, arrow_type(type_))
+
+    def _find(self, field: Field, members: Sequence[pa.Field]) -> int | None:
+        if self._has_ids:
+            return next((i for i, m in enumerate(members) if _field_id(m) == field.id), None)
+        exact = next((i for i, m in enumerate(members) if m.name == field.physical_name), None)
+        if exact is not None:
+            return exact
+        folded = field.physical_name.lower()  # Hive writes names in lower case
+        return next((i for i, m in enumerate(members) if m.name.lower() == folded), None)
+
+
+def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
+    """Open a data file of `version` and read its footer."""
+    source = storage.open_input(entry.path, size=entry.bytes)
+    try:
+        # Spark's old 12-byte timestamps would overflow as nanoseconds.
+        parquet = pq.ParquetFile(source, pre_buffer=True, coerce_int96_timestamp_unit="us")
+    except (pa.ArrowException, OSError) as error:
+        source.close()
+        raise _unreadable(entry, error) from error
+    if parquet.metadata.num_rows != entry.rows:
+        parquet.close(force=True)
+        raise CorruptMetadata(
+            entry.path, f"the file has {parquet.metadata.num_rows} rows, and its entry says {entry.rows}."
+        )
+    return OpenFile(entry, version, parquet)
+
+
+def _known_components(entry: DataFile) -> Sequence[Value | Group] | None:
+    """What the entry says of each partition field in every row; a group says nothing."""
+    if entry.complete and entry.tuples is not None and len(entry.tuples) == 1:
+        return entry.tuples[0]
+    return entry.physical_key
+
+
+def _unreadable(entry: DataFile, error: Exception) -> StorageError:
+    return StorageError(f"the data file {entry.path!r} cannot be read as Parquet: {error}.")
+
+
+def _field_id(field: pa.Field) -> int | None:
+    text = (field.metadata or {}).get(FIELD_ID)
+    return None if text is None else int(text)
+
+
+def _leaf_count(type_: pa.DataType) -> int:
+    if isinstance(type_, pa.BaseExtensionType):
+        return _leaf_count(type_.storage_type)
+    if pa.types.is_dictionary(type_):
+        return 1
+    return sum(_leaf_count(type_.field(i).type) for i in range(type_.num_fields)) if type_.num_fields else 1
+
+
+def _default(field: Field, rows: int) -> pa.Array:
+    return _repeated(field.type, field.default, rows)
+
+
+def _repeated(type_: Type, value: Value, rows: int) -> pa.Array:
+    if value is None or not is_atomic(type_):
+        return pa.nulls(rows, arrow_type(type_))
+    return pa.repeat(column_of(type_, [value])[0], rows)  # type: ignore[arg-type]
+
+
+def _bare(rows: int) -> pa.Table:
+    """Rows without columns: only their number."""
+    return pa.table({"": pa.nulls(rows)}).select([])

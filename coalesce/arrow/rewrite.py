@@ -1,0 +1,50 @@
+"""Write files again without some of their rows: the others keep their values, their tuples and their row ids."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from coalesce.arrow.encode import Target, data_path, encode_file
+from coalesce.arrow.read import open_file
+from coalesce.arrow.rows import is_true
+from coalesce.arrow.store import store
+from coalesce.manifest.paths import new_write_directory
+from coalesce.model.datafile import DataFile
+from coalesce.predicate.expr import Bound
+from coalesce.table.engine import Place
+
+
+def rewrite(place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+    """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
+
+    Each stays under the spec, rule and physical key of its file. Its rows keep their order, and their ids and versions
+    in columns of their own: where they stand in the file no longer says.
+    """
+    directory = new_write_directory()
+    makers = [partial(_make, place, directory, number, file, drop) for number, file in enumerate(files)]
+    return store(place.storage, makers)
+
+
+def _make(place: Place, directory: str, number: int, entry: DataFile, drop: Bound) -> tuple[bytes, DataFile] | None:
+    version = place.version
+    schema = version.schema
+    with open_file(place.storage, entry, version) as file:
+        rows = file.read(schema.fields, range(len(file.group_rows)))
+        lineage = file.lineage()
+        spec = file.spec
+    keep = ~is_true(drop, rows, schema)
+    if not keep.any():
+        return None
+    if not keep.all():
+        kept = pa.array(np.flatnonzero(keep))
+        rows = rows.take(kept)
+        lineage = None if lineage is None else lineage.take(kept)
+    target = Target(
+        path=data_path(directory, number, spec, schema, entry.physical_key),
+        spec=spec,
+        rule_id=entry.rule_id,
+        physical_key=entry.physical_key,
+    )
+    return encode_file(rows, schema, target, max(entry.bytes / entry.rows, 1.0), lineage)

@@ -1,0 +1,91 @@
+"""A scan without Spark: the plan's files, row group by row group, and exactly the rows that match."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from coalesce.arrow.groups import matching_groups
+from coalesce.arrow.read import OpenFile, open_file
+from coalesce.arrow.rows import asked_fields, conjunction, is_true
+from coalesce.arrow.store import WORKERS
+from coalesce.model.arrow_schema import arrow_schema
+from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
+from coalesce.model.types import Field
+from coalesce.plan.plan import Plan
+from coalesce.predicate.expr import TRUE, Bound
+from coalesce.table.engine import Place
+
+
+@dataclass(frozen=True)
+class ArrowScan:
+    """The rows of the plan's files for which its whole predicate is TRUE; `columns` None is all of them."""
+
+    place: Place
+    plan: Plan
+    columns: Sequence[str] | None = None
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns to be returned, each once, in the order they were asked for."""
+        schema = self.plan.version.schema
+        if self.columns is None:
+            return schema.fields
+        return tuple(dict.fromkeys(schema.field(name) for name in self.columns))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return arrow_schema(Schema(self.fields))
+
+    def to_arrow(self) -> pa.Table:
+        """All rows at once; several files are read at the same time."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            parts = list(pool.map(lambda pair: list(self._file(*pair)), self._residuals()))
+        batches = [batch for part in parts for batch in part]
+        return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, a batch at a time; no more than a row group is in memory."""
+        for file, residual in self._residuals():
+            yield from self._file(file, residual)
+
+    def _residuals(self) -> Iterator[tuple[DataFile, Bound]]:
+        """Each file with the conditions that its rows do not surely satisfy."""
+        conjuncts, satisfied = self.plan.conjuncts, self.plan.satisfied
+        for position, file in enumerate(self.plan.files):
+            left = [c for c, done in zip(conjuncts, satisfied, strict=True) if not done[position]]
+            yield file, conjunction(left)
+
+    def _file(self, entry: DataFile, residual: Bound) -> Iterator[pa.RecordBatch]:
+        with open_file(self.place.storage, entry, self.plan.version) as file:
+            if residual == TRUE:
+                for group in range(len(file.group_rows)):
+                    yield from file.read(self.fields, [group]).to_batches()
+                return
+            for candidate in matching_groups(file, residual):
+                if candidate.all_match:
+                    yield from file.read(self.fields, [candidate.index]).to_batches()
+                else:
+                    yield from self._filtered(file, candidate.index, residual).to_batches()
+
+    def _filtered(self, file: OpenFile, group: int, residual: Bound) -> pa.Table:
+        """The matching rows of one row group: what the predicate asks about is read first, the rest if any match."""
+        schema = self.plan.version.schema
+        asked = asked_fields(residual, schema)
+        judged = file.read(asked, [group])
+        matching = is_true(residual, judged, schema)
+        if not matching.any():
+            return self.schema.empty_table()
+        asked_ids = {f.id for f in asked}
+        rest = file.read([f for f in self.fields if f.id not in asked_ids], [group])
+        columns = [(judged if f.id in asked_ids else rest).column(f.name) for f in self.fields]
+        whole = pa.Table.from_arrays(columns, schema=self.schema) if columns else rest
+        return whole if matching.all() else whole.filter(pa.array(matching))
+
+
+def _rows_only(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches) if batches else pa.table({})

@@ -1,0 +1,50 @@
+"""Put data files where they belong: several at a time, and all of them or none."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from coalesce.errors import StorageError
+from coalesce.model.datafile import DataFile
+from coalesce.storage.base import Storage
+
+# Encoding runs outside Python's lock and so on every core; more at once would only hold more files in memory.
+WORKERS: Final = min(4, os.cpu_count() or 1)
+
+# Makes a file: its bytes and its entry, or None if there is nothing to write.
+MakeFile = Callable[[], tuple[bytes, DataFile] | None]
+
+
+def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
+    """Make and store files, in order. If any fails, none of them is left behind."""
+    begun: list[str] = []
+
+    def make_and_put(make: MakeFile) -> DataFile | None:
+        made = make()
+        if made is None:
+            return None
+        data, entry = made
+        begun.append(entry.path)
+        _put(storage, entry.path, data)
+        return entry
+
+    pool = ThreadPoolExecutor(min(WORKERS, len(files)) or 1)
+    try:
+        entries = list(pool.map(make_and_put, files))
+    except BaseException:
+        pool.shutdown(wait=True, cancel_futures=True)  # nobody may put a file after the others are deleted
+        for path in begun:
+            with suppress(StorageError):  # an orphan that no version names; the first failure is what to report
+                storage.delete(path)
+        raise
+    pool.shutdown()
+    return [entry for entry in entries if entry is not None]
+
+
+def _put(storage: Storage, path: str, data: bytes) -> None:
+    # The directory is this write's own, so a file that is there is this one: the answer to the first request was
+    # lost and the store repeated it.
+    if not storage.put_if_absent(path, data) and storage.size(path) != len(data):
+        raise StorageError(f"there is another file at {path!r} in {storage.root}; write again.")

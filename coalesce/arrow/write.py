@@ -1,0 +1,116 @@
+"""Write rows: which tuple each has, which file that goes to, and out with them, sorted by tuple.
+
+Nothing is written before everything about the rows has been checked. All work per row is Arrow's or NumPy's.
+"""
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as at
+
+from coalesce.arrow.conform import conform
+from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
+from coalesce.arrow.store import store
+from coalesce.arrow.tuples import RowTuples, tuples_of
+from coalesce.manifest.paths import new_write_directory
+from coalesce.model.arrow_schema import arrow_schema
+from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
+from coalesce.table.engine import Place
+from coalesce.table.layout import Known, plan_files, spark_order
+
+Order = npt.NDArray[np.int64]
+
+# What a table's own files say about bytes per row counts for more than a sample once it has this many.
+_ENOUGH_HISTORY: Final = 100_000
+_SAMPLE_RUNS, _SAMPLE_RUN_ROWS = 16, 2048
+
+# Arrow's strings have 32-bit offsets: longer columns are held with 64-bit ones until they are cut into files.
+MAX_STRING_BYTES: Final = 2**31 - 1
+
+
+def write(place: Place, rows: pa.Table) -> list[DataFile]:
+    """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
+    version, spec, schema = place.version, place.version.spec, place.version.schema
+    rows = conform(rows, schema)
+    if rows.num_rows == 0:
+        return []
+    tuples = tuples_of(rows, spec, schema)
+    rows = _in_one_piece(rows)
+    in_order = spark_order(tuples.distinct, spec.types(schema))
+    bytes_per_row = _bytes_per_row(place, rows, row_order(tuples, in_order))
+    planned = plan_files(
+        tuples.distinct,
+        tuples.counts,
+        bytes_per_row=bytes_per_row,
+        target=place.target_file_bytes,
+        rule=version.rule,
+        spec=spec,
+        schema=schema,
+        known=Known(sizes=place.sizes, alone=place.alone),
+    )
+    directory = new_write_directory()
+    order = row_order(tuples, [s.index for file in planned for s in file.slices])
+    makers, start = [], 0
+    for number, file in enumerate(planned):
+        target = Target(
+            path=data_path(directory, number, spec, schema, file.physical_key),
+            spec=spec,
+            rule_id=version.current_rule_id,
+            physical_key=file.physical_key,
+        )
+        chosen = slice(start, start + file.rows)
+        makers.append(partial(_make, rows, order, chosen, schema, target, bytes_per_row))
+        start = chosen.stop
+    return store(place.storage, makers)
+
+
+def row_order(tuples: RowTuples, in_order: list[int]) -> Order:
+    """The rows sorted by their tuples' places in `in_order` (a tuple may stand there twice); otherwise as they were."""
+    ranks = np.empty(len(tuples.distinct), np.int64)
+    for rank, index in enumerate(in_order):
+        ranks[index] = rank
+    # Up to 16 bits NumPy's stable sort is a radix sort, several times as fast.
+    narrow = np.uint16 if len(in_order) <= np.iinfo(np.uint16).max else np.int64
+    return np.argsort(ranks.astype(narrow)[tuples.codes], kind="stable")
+
+
+def _make(
+    rows: pa.Table, order: Order, chosen: slice, schema: Schema, target: Target, bytes_per_row: float
+) -> tuple[bytes, DataFile]:
+    return encode_file(_taken(rows, order[chosen], schema), schema, target, bytes_per_row)
+
+
+def _taken(rows: pa.Table, positions: Order, schema: Schema) -> pa.Table:
+    part = rows.take(pa.array(positions))
+    wanted = arrow_schema(schema)
+    narrowed = [c if c.type == f.type else c.cast(f.type) for c, f in zip(part.columns, wanted, strict=True)]
+    return pa.Table.from_arrays(narrowed, schema=wanted)
+
+
+def _in_one_piece(rows: pa.Table) -> pa.Table:
+    """Every column as one chunk, from which rows are taken fastest."""
+    columns = [_widened(column).combine_chunks() for column in rows.columns]
+    return pa.Table.from_arrays(columns, names=rows.column_names)
+
+
+def _widened(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if column.nbytes <= MAX_STRING_BYTES:
+        return column
+    if at.is_string(column.type):
+        return column.cast(pa.large_string())
+    return column.cast(pa.large_binary()) if at.is_binary(column.type) else column
+
+
+def _bytes_per_row(place: Place, rows: pa.Table, order: Order) -> float:
+    """How much of a data file a row takes: as in the table's own files, or in a sample of these rows."""
+    version = place.version
+    if version.rows >= _ENOUGH_HISTORY:
+        return max(version.bytes / version.rows, 1.0)
+    starts = np.linspace(0, max(0, len(order) - _SAMPLE_RUN_ROWS), _SAMPLE_RUNS).astype(np.int64)
+    sampled = np.unique((starts[:, None] + np.arange(_SAMPLE_RUN_ROWS)).ravel())
+    sample = _taken(rows, order[sampled[sampled < len(order)]], version.schema)
+    return float(max(encoded_bytes(sample, version.schema, version.spec) / sample.num_rows, 1.0))
