@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Times on a shared machine say nothing about an example.
+settings.register_profile("coalesce", deadline=None)
+settings.load_profile("coalesce")
 
 
 @pytest.fixture(scope="session")

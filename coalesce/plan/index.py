@@ -43,7 +43,7 @@ class Component:
     """
 
     values: pa.Array
-    codes: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.intp]
 
     @cached_property
     def order(self) -> npt.NDArray[np.int32]:
@@ -228,7 +228,7 @@ class _References:
         first[1:] = combined[1:] != combined[:-1]
         firsts = np.flatnonzero(first)
         return _References(
-            components=[Component(values, codes[order[firsts]].astype(np.int32)) for values, codes in columns],
+            components=[Component(values, codes[order[firsts]].astype(np.intp)) for values, codes in columns],
             starts=np.append(firsts, len(combined)),
             file=file[order],
             rows=np.asarray(pc.fill_null(structs.field("rows"), -1))[order],

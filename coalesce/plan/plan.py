@@ -15,8 +15,9 @@ from coalesce.model.version import Version
 from coalesce.plan.planner import Judge, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
-from coalesce.predicate.normalize import conjuncts, to_sql
+from coalesce.predicate.normalize import conjuncts
 from coalesce.predicate.outcomes import Mask, must_be_true
+from coalesce.predicate.render import to_sql
 
 
 @dataclass(frozen=True)

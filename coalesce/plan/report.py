@@ -9,8 +9,8 @@ from coalesce.model.spec import field_text
 from coalesce.model.version import Version
 from coalesce.plan.planner import Judge, LoadManifest, PlannedManifest, kept_manifests
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.normalize import to_sql
 from coalesce.predicate.outcomes import may_be_true
+from coalesce.predicate.render import to_sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

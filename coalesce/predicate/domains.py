@@ -12,6 +12,7 @@ A domain over a spec's tuple column is made by `project.py`, over statistics by 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -60,8 +61,18 @@ class Interval:
                 can_be, can_not = self._in_set(values)
             case InRange():
                 can_be, can_not = self._in_range(leaf)
-        outcomes = np.where(self.may_be_value, _bits(can_be, can_not), np.uint8(0))
-        return np.where(self.may_be_null, outcomes | np.uint8(NULL), outcomes)
+        outcomes = _bits(can_be, can_not)
+        outcomes[self._never_values] = 0
+        outcomes[self._maybe_nulls] |= NULL
+        return outcomes
+
+    @cached_property
+    def _never_values(self) -> Codes:
+        return np.flatnonzero(~self.may_be_value)
+
+    @cached_property
+    def _maybe_nulls(self) -> Codes:
+        return np.flatnonzero(self.may_be_null)
 
     def _in_range(self, leaf: InRange) -> tuple[Mask, Mask]:
         lowest, highest = LOWEST, HIGHEST
@@ -119,7 +130,7 @@ class Hashed:
                 can_be = np.isin(self.buckets, np.array(sorted(wanted), np.int64))  # type: ignore[type-var]
             case InRange():
                 can_be = np.ones(len(self.buckets), np.bool_)
-        return np.where(self.is_null, np.uint8(NULL), _bits(can_be, np.ones(len(can_be), np.bool_)))
+        return np.where(self.is_null, NULL, _bits(can_be, np.ones(len(can_be), np.bool_)))
 
 
 @dataclass(frozen=True)
@@ -142,8 +153,7 @@ class Gathered:
 
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """See `Domain`."""
-        gathered: Outcomes = self.inner.outcomes(leaf)[self.codes]
-        return gathered
+        return self.inner.outcomes(leaf).take(self.codes)
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,7 @@ class Both:
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """See `Domain`. Where the two contradict each other, the metadata is wrong and nothing is known."""
         together = self.one.outcomes(leaf) & self.other.outcomes(leaf)
-        return np.where(together == 0, np.uint8(ANYTHING), together)
+        return np.where(together == 0, ANYTHING, together)
 
 
 def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:
@@ -179,4 +189,4 @@ def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:
 
 
 def _bits(can_be: Mask, can_not: Mask) -> Outcomes:
-    return can_be.astype(np.uint8) * np.uint8(TRUE) | can_not.astype(np.uint8) * np.uint8(FALSE)
+    return (can_not.view(np.uint8) << np.uint8(1)) | can_be.view(np.uint8)  # FALSE is bit 1, TRUE is bit 0

@@ -1,7 +1,7 @@
 """The one evaluator: which outcomes a predicate could have, for many places at once.
 
 An outcome set is three bits: TRUE, FALSE, NULL *possible*. A row that is fully known has one bit set; a column of
-which nothing is known has all three. And, Or and Not on sets are table look-ups, so the same few lines judge whole
+which nothing is known has all three. And, Or and Not on sets are a few bit operations, so the same lines judge whole
 columns of tuples, of file statistics, of manifest bounds and of rows; what differs is only how a leaf is answered
 (`domains.py`).
 
@@ -10,6 +10,7 @@ condition by, and anything in between keeps the file and the condition.
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Final, assert_never
 
 import numpy as np
@@ -20,9 +21,9 @@ from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull
 Outcomes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
-TRUE: Final = 1
-FALSE: Final = 2
-NULL: Final = 4
+TRUE: Final = np.uint8(1)
+FALSE: Final = np.uint8(2)
+NULL: Final = np.uint8(4)
 ANYTHING: Final = TRUE | FALSE | NULL
 
 # Answers a leaf for every place; Opaque conditions are asked too, since an engine may know what we do not.
@@ -33,11 +34,11 @@ def possible(expr: Bound, leaf: LeafOutcomes, count: int) -> Outcomes:
     """The possible outcomes of `expr` at each of `count` places."""
     match expr:
         case And(parts):
-            return _fold(parts, _AND, leaf, count)
+            return reduce(_and, (possible(part, leaf, count) for part in parts))
         case Or(parts):
-            return _fold(parts, _OR, leaf, count)
+            return reduce(_or, (possible(part, leaf, count) for part in parts))
         case Not(part):
-            return _NOT[possible(part, leaf, count)]
+            return _not(possible(part, leaf, count))
         case Constant(value):
             return np.full(count, _CONSTANTS[value], np.uint8)
         case IsNull() | InSet() | InRange() | Opaque():
@@ -46,17 +47,9 @@ def possible(expr: Bound, leaf: LeafOutcomes, count: int) -> Outcomes:
             assert_never(expr)
 
 
-def _fold(parts: tuple[Bound, ...], table: Outcomes, leaf: LeafOutcomes, count: int) -> Outcomes:
-    outcomes = possible(parts[0], leaf, count)
-    for part in parts[1:]:
-        outcomes = table[(outcomes << 3) | possible(part, leaf, count)]
-    return outcomes
-
-
 def may_be_true(outcomes: Outcomes) -> Mask:
     """Where TRUE is possible: what must be read."""
-    possible_here: Mask = (outcomes & TRUE) != 0
-    return possible_here
+    return (outcomes & TRUE).view(np.bool_)  # TRUE is bit 0, so the bytes are booleans already
 
 
 def must_be_true(outcomes: Outcomes) -> Mask:
@@ -66,31 +59,23 @@ def must_be_true(outcomes: Outcomes) -> Mask:
 
 
 _CONSTANTS: Final = {True: TRUE, False: FALSE, None: NULL}
+_ONE: Final = np.uint8(1)  # shifts by a bit's distance; a plain int would widen the arrays
+_TWO: Final = np.uint8(2)
 
 
-def _table(combine: Callable[[int, int], int]) -> Outcomes:
-    """`combine` on single outcomes, lifted to all pairs of sets."""
-    singles = (TRUE, FALSE, NULL)
-    table = np.zeros(64, np.uint8)
-    for a in range(8):
-        for b in range(8):
-            for x in singles:
-                for y in singles:
-                    if a & x and b & y:
-                        table[(a << 3) | b] |= combine(x, y)
-    return table
+def _and(a: Outcomes, b: Outcomes) -> Outcomes:
+    """TRUE needs both, FALSE needs one, NULL needs one NULL and the other NULL or TRUE."""
+    either = a | b
+    not_false = (a | (a << _TWO)) & (b | (b << _TWO))
+    return (a & b & TRUE) | (either & FALSE) | (not_false & either & NULL)
 
 
-def _and(x: int, y: int) -> int:
-    return FALSE if FALSE in (x, y) else NULL if NULL in (x, y) else TRUE
+def _or(a: Outcomes, b: Outcomes) -> Outcomes:
+    """FALSE needs both, TRUE needs one, NULL needs one NULL and the other NULL or FALSE."""
+    either = a | b
+    not_true = (a | (a << _ONE)) & (b | (b << _ONE))
+    return (either & TRUE) | (a & b & FALSE) | (not_true & either & NULL)
 
 
-def _or(x: int, y: int) -> int:
-    return TRUE if TRUE in (x, y) else NULL if NULL in (x, y) else FALSE
-
-
-_AND: Final = _table(_and)
-_OR: Final = _table(_or)
-_NOT: Final = np.array(
-    [(s & NULL) | (FALSE if s & TRUE else 0) | (TRUE if s & FALSE else 0) for s in range(8)], np.uint8
-)
+def _not(a: Outcomes) -> Outcomes:
+    return ((a & TRUE) << _ONE) | ((a & FALSE) >> _ONE) | (a & NULL)

@@ -14,7 +14,7 @@ from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, plan_manifest
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.normalize import to_sql
+from coalesce.predicate.render import to_sql
 from coalesce.table.manifests import Manifests
 
 
