@@ -26,7 +26,8 @@ class S3Server:
     def put(self, bucket: str, key: str = "", data: bytes = b"") -> None:
         """Make a bucket or an object directly, with keys no well-behaved client would write."""
         url = f"{self.url}/{bucket}" + (f"/{urllib.parse.quote(key)}" if key else "")
-        with urllib.request.urlopen(urllib.request.Request(url, data=data, method="PUT")):
+        headers = {"Content-Type": "application/octet-stream"}
+        with urllib.request.urlopen(urllib.request.Request(url, data=data, headers=headers, method="PUT")):
             pass
 
 

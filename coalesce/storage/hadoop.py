@@ -183,20 +183,13 @@ class HadoopStorage:
         """Create the file unless it is there."""
         target = self._at(path)
         with self._java("write", path):
-            try:
-                if self._create == "conditional":
-                    self._create_on_close(target, data)
-                elif self._create == "rename":
-                    if self._fs.exists(target):
-                        return False
-                    self._rename_into_place(path, data, "NONE")
-                else:
+            match self._create:
+                case "conditional":
+                    return self._create_on_close(target, data)
+                case "rename":
+                    return not self._fs.exists(target) and self._rename_into_place(path, data, "NONE")
+                case _:
                     raise self._cannot_create(path)
-            except Exception as error:
-                if _java_class(error) in _THERE_ALREADY:
-                    return False
-                raise
-        return True
 
     def put(self, path: str, data: bytes) -> None:
         """Write the file, replacing what is there."""
@@ -230,7 +223,7 @@ class HadoopStorage:
 
     def _at(self, path: str) -> Any:
         # One string, not Path(parent, child): a child that begins with `a:b` would be taken for a URI.
-        return self._new_path(self.uri(path))
+        return self._new_path(f"{self._base}/{check_path(path)}")
 
     def _read_at(self, stream: Any, offset: int, length: int) -> bytes:
         try:
@@ -251,22 +244,38 @@ class HadoopStorage:
             "to 'conditional'",
         )
 
-    def _create_on_close(self, target: Any, data: bytes) -> None:
+    def _create_on_close(self, target: Any, data: bytes) -> bool:
         builder = self._fs.createFile(target)
         builder.must("fs.option.create.conditional.overwrite", True)
-        _write(builder.build(), data, sync=False)
+        stream = builder.build()
+        try:
+            _write(stream, data, sync=False)
+        except Exception as error:
+            if _java_class(error) in _THERE_ALREADY:
+                return False
+            raise
+        return True
 
-    def _rename_into_place(self, path: str, data: bytes, overwrite: str) -> None:
-        rename = self._jvm.org.apache.hadoop.fs.Options.Rename
-        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(self._fs.getUri(), self._configuration)
+    def _rename_into_place(self, path: str, data: bytes, overwrite: str) -> bool:
+        hadoop = self._jvm.org.apache.hadoop.fs
         temporary = self._at(temporary_beside(path))
         try:
+            context = hadoop.FileContext.getFileContext(self._fs.getUri(), self._configuration)
+            option = self._array(hadoop.Options.Rename, getattr(hadoop.Options.Rename, overwrite))
             _write(self._fs.create(temporary, False), data, sync=True)
-            context.rename(temporary, self._at(path), self._array(rename, getattr(rename, overwrite)))
+            try:
+                context.rename(temporary, self._at(path), option)
+            except Exception as error:
+                # Only here does it mean the file itself; creating the temporary can fail so because of a directory.
+                if _java_class(error) not in _THERE_ALREADY:
+                    raise
+                self._fs.delete(temporary, False)
+                return False
         except BaseException:
             with suppress(Exception):  # the first error is the one to tell
                 self._fs.delete(temporary, False)
             raise
+        return True
 
     def _list_files(self, inside: str) -> str:
         root = self._new_path(f"{self._base}/")
@@ -359,4 +368,6 @@ def _reason(error: Exception) -> str:
         return (str(error) or type(error).__name__).partition("\n")[0].rstrip(".")
     message = thrown.getMessage()
     first = "" if message is None else str(message).partition("\n")[0].rstrip(".")
+    if len(first) > 300:  # some repeat themselves, request ids included
+        first = f"{first[:300]}…"
     return f"{first} ({thrown.getClass().getSimpleName()})" if first else str(thrown.getClass().getSimpleName())

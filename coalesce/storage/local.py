@@ -149,6 +149,7 @@ class LocalStorage:
 
     def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:  # noqa: ARG002 - a disk knows it
         """The file for pyarrow, read with `pread`: a mapped file that is truncated would kill the process."""
+        self.size(path)  # pyarrow's own words for a file that is not there, or a directory, are harder to tell apart
         with self._reading(path):
             return pa.OSFile(self._at(path), mode="r")
 

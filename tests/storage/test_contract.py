@@ -3,6 +3,7 @@
 import io
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +20,7 @@ AWKWARD = [
     "data/üñï/✓/\U0001f600.parquet",
     "data/q?x#y&z=1;2,3",
     "data/~'(c)!*$@",
-    "data/[x]{y}^|<>\"`",
+    'data/[x]{y}^|<>"`',
     "data/.hidden",
     "_coalesce/versions/00000000000000000007.json",
 ]
@@ -138,11 +139,10 @@ def test_a_storage_with_nothing_in_it_lists_nothing(storage: Storage) -> None:
 
 def test_a_listing_begins_strictly_after_a_path(storage: Storage) -> None:
     """Whatever the path, there or not, inside the prefix or not: the rest of the full listing follows it."""
-    names = sorted([f"v/{n:03}.json" for n in range(30)] + ["v/010/x", "v/010.json/y", "u/1", "w/1"], key=str.encode)
-    names.remove("v/010.json")
+    names = sorted([f"v/{n:03}.json" for n in range(6)] + ["v/003/x", "v/006.json/y", "u/1", "w/1"])
     for name in names:
         storage.put_if_absent(name, b"x")
-    for after in [*names, "v/010", "v/010.json", "v/010.json/", "v/0105", "v", "v/", "a", "z", "v/029.json/x"]:
+    for after in [*names, "v/003", "v/006.json", "v/006.json/", "v/0035", "v", "v/", "a", "z", "v/005.json/x"]:
         assert paths(storage, "", after) == [name for name in names if name > after], after
         assert paths(storage, "v", after) == [name for name in names if name > after and name[:2] == "v/"], after
     assert paths(storage, "v", None) == [name for name in names if name[:2] == "v/"]
@@ -151,7 +151,7 @@ def test_a_listing_begins_strictly_after_a_path(storage: Storage) -> None:
 @pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "./a", "a/.", "a\0b"])
 def test_a_path_cannot_leave_the_root(storage: Storage, path: str) -> None:
     """Paths come from metadata that anybody may have written; whatever would leave the table is refused."""
-    for use in [
+    uses: list[Callable[[], object]] = [
         lambda: storage.read(path),
         lambda: storage.read_range(path, 0, 1),
         lambda: storage.size(path),
@@ -159,7 +159,8 @@ def test_a_path_cannot_leave_the_root(storage: Storage, path: str) -> None:
         lambda: storage.put(path, b"x"),
         lambda: storage.delete(path),
         lambda: storage.open_input(path),
-    ]:
+    ]
+    for use in uses:
         with pytest.raises(StorageError, match="is not a path inside a table"):
             use()
 
@@ -197,8 +198,6 @@ def test_ten_thousand_names(storage: Storage, request: pytest.FixtureRequest) ->
     """A long directory is listed in order and from the middle, in one go."""
     if "s3" in request.node.name:
         pytest.skip("test_objects.py counts the requests instead")
-    from pathlib import Path
-
     directory = Path(storage.uri("v").removeprefix("file:"))
     directory.mkdir(parents=True)
     for n in range(10_000):

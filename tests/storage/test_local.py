@@ -1,0 +1,230 @@
+"""What a local disk adds to the contract: crashes, full disks, permissions, links."""
+
+import errno
+import os
+import pickle
+import resource
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from coalesce.errors import StorageError
+from coalesce.storage import open_storage
+from coalesce.storage.local import LocalStorage
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    """An empty local storage; its root does not exist yet."""
+    return LocalStorage(tmp_path / "table")
+
+
+def everything_in(directory: Path) -> list[str]:
+    """All files, temporary ones included."""
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir())
+
+
+def test_a_killed_writer_leaves_nothing_or_everything(tmp_path: Path) -> None:
+    """Wherever SIGKILL hits a writer, the file is absent or whole, no temporary is listed, and others can write it."""
+    project = Path(__file__).parents[2]
+    program = [sys.executable, str(Path(__file__).with_name("dying.py")), str(tmp_path)]
+    assert subprocess.run(program, cwd=project, env={"PYTHONPATH": str(project)}, timeout=300).returncode == 0
+    data = b"0123456789" * 100_000
+    outcomes: dict[str, bool] = {}
+    for root in sorted(tmp_path.iterdir()):
+        storage = LocalStorage(root)
+        listed = [(file.path, file.size) for file in storage.list("")]
+        assert listed in ([], [("a/b/file", len(data))]), root.name
+        outcomes[root.name] = bool(listed)
+        assert storage.put_if_absent("a/b/file", data) is not bool(listed)
+        assert storage.read("a/b/file") == data
+    # The program reached the steps it is about, and the link is what makes the file visible.
+    assert outcomes["half-written"] is False
+    assert outcomes["link-1-before"] is False
+    assert outcomes["link-1-after"] is True
+    assert len(outcomes) > 15
+
+
+def test_file_name_and_directories_are_synced_in_order(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before True is returned, the bytes are on the disk, then the file's name, and each new directory's name."""
+    done: list[str] = []
+    link, fsync = os.link, os.fsync
+
+    def traced_sync(descriptor: int) -> None:
+        target = os.readlink(f"/proc/self/fd/{descriptor}")
+        done.append(f"sync {'file' if stat.S_ISREG(os.fstat(descriptor).st_mode) else os.path.basename(target)}")
+        fsync(descriptor)
+
+    def traced_link(source: str, target: str) -> None:
+        link(source, target)
+        done.append("link")
+
+    monkeypatch.setattr(os, "fsync", traced_sync)
+    monkeypatch.setattr(os, "link", traced_link)
+    above = os.path.basename(os.path.dirname(storage.uri("")))
+    assert storage.put_if_absent("a/b/file", b"x")
+    assert done == [f"sync {above}", "sync table", "sync a", "sync file", "link", "sync b"]
+    done.clear()
+    assert storage.put_if_absent("a/b/other", b"x")
+    assert done == ["sync file", "link", "sync b"]
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ENOSPC is told as such, and neither the file nor a temporary one stays behind."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    storage.put_if_absent("a/first", b"x")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError) as caught:
+        storage.put_if_absent("a/second", b"x" * 100)
+    assert str(caught.value) == (
+        f"could not write 'a/second' in {storage.root}: no space left on device; free some space and try again."
+    )
+    assert everything_in(Path(storage.uri(""))) == ["a/first"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB, where the machine lets us mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small file system needs privileges")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_really_full_disk(small_disk: Path) -> None:
+    """The same on a file system that is full: refused, cleaned up, and smaller files can still be created."""
+    storage = LocalStorage(small_disk / "table")
+    storage.put_if_absent("small", b"x")
+    with pytest.raises(StorageError, match="no space left on device"):
+        storage.put_if_absent("large", b"x" * 1_000_000)
+    with pytest.raises(StorageError, match="no space left on device"):
+        storage.put("large", b"x" * 1_000_000)
+    assert everything_in(small_disk / "table") == ["small"]
+    assert storage.put_if_absent("other", b"y") is True
+
+
+def test_a_file_over_the_size_limit(storage: LocalStorage) -> None:
+    """A write that the operating system cuts off half-way is refused and cleaned up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(StorageError, match="file too large"):
+            storage.put_if_absent("large", b"x" * 1_000_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert everything_in(Path(storage.uri(""))) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
+def test_no_permission_is_a_sentence(storage: LocalStorage) -> None:
+    """Reading and writing what is not ours is told as such."""
+    storage.put_if_absent("a/file", b"x")
+    os.chmod(storage.uri("a"), 0)
+    uses: list[Callable[[], object]] = [
+        lambda: storage.read("a/file"),
+        lambda: storage.put_if_absent("a/b", b""),
+        lambda: storage.list(""),
+    ]
+    for use in uses:
+        with pytest.raises(StorageError, match="permission denied; check who owns it"):
+            use()
+    os.chmod(storage.uri("a"), 0o700)
+
+
+def test_a_file_system_without_hard_links_is_refused(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where links cannot be made there is no atomic create, and nothing is pretended."""
+
+    def refuse(*_: str) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(StorageError, match="the file system refuses hard links"):
+        storage.put_if_absent("file", b"x")
+    assert everything_in(Path(storage.uri(""))) == []
+
+
+def test_a_link_whose_answer_was_lost_is_ours(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over NFS a repeated link finds the file that the first one made; two names for our bytes show whose it is."""
+    link = os.link
+
+    def answer_lost(source: str, target: str) -> None:
+        link(source, target)
+        raise FileExistsError(errno.EEXIST, "File exists")
+
+    monkeypatch.setattr(os, "link", answer_lost)
+    assert storage.put_if_absent("file", b"x") is True
+    assert everything_in(Path(storage.uri(""))) == ["file"]
+
+
+def test_a_directory_deleted_behind_our_back_is_made_again(storage: LocalStorage) -> None:
+    """A storage that outlives a dropped table can write to a new one at the same place."""
+    storage.put_if_absent("a/b/file", b"x")
+    os.unlink(storage.uri("a/b/file"))
+    os.removedirs(storage.uri("a/b"))
+    assert storage.put_if_absent("a/b/file", b"y") is True
+    assert storage.read("a/b/file") == b"y"
+
+
+def test_links_to_files_are_files_and_links_to_directories_are_left_out(storage: LocalStorage, tmp_path: Path) -> None:
+    """A listing never wanders out of the table, nor in circles, and a dangling link is nothing."""
+    storage.put_if_absent("a/file", b"123")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/file").write_bytes(b"x")
+    os.symlink(storage.uri("a/file"), storage.uri("link"))
+    os.symlink(tmp_path / "outside", storage.uri("elsewhere"))
+    os.symlink(storage.uri(""), storage.uri("a/circle"))
+    os.symlink("nowhere", storage.uri("dangling"))
+    assert [(file.path, file.size) for file in storage.list("")] == [("a/file", 3), ("link", 3)]
+
+
+def test_a_file_where_a_directory_should_be(storage: LocalStorage) -> None:
+    """A path below a file cannot be written, and the error names it."""
+    storage.put_if_absent("a", b"x")
+    with pytest.raises(StorageError, match=r"could not write 'a/b' in .*: not a directory"):
+        storage.put_if_absent("a/b", b"x")
+
+
+def test_only_what_follows_is_looked_at(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listing from a name on opens no directory that lies wholly before it."""
+    for name in ["a/1", "b/1", "b/2", "b/c/1", "d/1"]:
+        storage.put_if_absent(name, b"")
+    opened: list[str] = []
+    scandir = os.scandir
+
+    def traced(path: str) -> "os._ScandirIterator[str]":
+        opened.append(os.path.relpath(path, storage.uri("")))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", traced)
+    assert [file.path for file in storage.list("", "b/1")] == ["b/2", "b/c/1", "d/1"]
+    assert sorted(opened) == [".", "b", "b/c", "d"]
+
+
+def test_a_relative_root_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changing the working directory later does not move the table."""
+    monkeypatch.chdir(tmp_path)
+    storage = open_storage("events")
+    monkeypatch.chdir("/")
+    storage.put_if_absent("file", b"x")
+    assert storage.root == "events"
+    assert (tmp_path / "events/file").read_bytes() == b"x"
+
+
+def test_it_can_be_sent_to_another_process(storage: LocalStorage) -> None:
+    """A worker gets the same storage."""
+    storage.put_if_absent("file", b"x")
+    copy: LocalStorage = pickle.loads(pickle.dumps(storage))
+    assert copy.read("file") == b"x"
+    assert copy.root == storage.root
