@@ -1,12 +1,6 @@
-"""Make rows fit a table, or say everything that is wrong with them at once, before anything is written.
-
-Columns are matched by name as Spark does by default, without regard to case, at every level of nesting. A nullable
-column that is missing is NULL; a type that is narrower than the table's is widened; whatever would change a value
-is refused.
-"""
+"""Make Arrow rows fit a table, or say everything that is wrong with them at once, before anything is written."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -14,28 +8,14 @@ import pyarrow.types as at
 from coalesce.arrow.fit import fitted, map_entries
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_schema, arrow_type, type_from_arrow
-from coalesce.model.schema import Schema, did_you_mean
-from coalesce.model.types import (
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    DecimalType,
-    Field,
-    ListType,
-    MapType,
-    StructType,
-    Type,
-    is_atomic,
-)
-
-# Decimal digits that hold every integer of so many bits, and integers that a float of each kind holds exactly.
-_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
-_EXACT_BITS: Final[dict[Type, int]] = {FLOAT: 16, DOUBLE: 32}
+from coalesce.model.schema import Schema
+from coalesce.model.types import Field, ListType, MapType, StructType, is_atomic
+from coalesce.table.match import inside, is_widening, matched, misfit, refusal
 
 
 def conform(rows: pa.Table, schema: Schema) -> pa.Table:
     """The rows under the table's own names, order and types, or one SchemaError that names all that is wrong."""
-    found, problems = _matched(schema.fields, [(f.name, f.type) for f in rows.schema], "")
+    found, problems = matched(schema.fields, rows.column_names, "")
     columns = []
     for field, index in zip(schema.fields, found, strict=True):
         if index is None:
@@ -46,54 +26,11 @@ def conform(rows: pa.Table, schema: Schema) -> pa.Table:
         if not wrong_types:
             columns.append(_converted(rows.column(index), field, problems))
     if problems:
-        listed = "".join(f"\n  - {problem}" for problem in problems)
-        raise SchemaError(f"the rows do not fit the table, and nothing was written:{listed}")
+        raise refusal(problems)
     return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
 
 
-def is_widening(source: Type, target: Type) -> bool:
-    """Whether every value of `source` is exactly a value of `target`, another atomic type."""
-    if isinstance(target, DecimalType):
-        whole = target.precision - target.scale
-        if isinstance(source, DecimalType):
-            return source.scale <= target.scale and source.precision - source.scale <= whole
-        return source in INTEGRAL_BITS and _DIGITS[INTEGRAL_BITS[source]] <= whole
-    if source in INTEGRAL_BITS:
-        limit = INTEGRAL_BITS.get(target, 0) or _EXACT_BITS.get(target, 0)
-        return INTEGRAL_BITS[source] <= limit
-    return source == FLOAT and target == DOUBLE
-
-
 # --- names and types ---------------------------------------------------------------------------------------------
-
-
-def _matched(
-    fields: Sequence[Field], given: Sequence[tuple[str, pa.DataType]], place: str
-) -> tuple[list[int | None], list[str]]:
-    """For each field the position among the given names, or None; and what is wrong with the names."""
-    problems = []
-    positions: dict[str, int] = {}
-    known = {f.name.lower() for f in fields}
-    for position, (name, _) in enumerate(given):
-        if name.lower() in positions:
-            problems.append(f"column {_inside(place, name)!r} is there twice.")
-        elif name.lower() not in known:
-            problems.append(
-                f"there is no column {_inside(place, name)!r} in the table"
-                f"{did_you_mean(name, tuple(f.name for f in fields))}"
-            )
-        positions.setdefault(name.lower(), position)
-    found = [positions.get(f.name.lower()) for f in fields]
-    problems += [
-        f"column {_inside(place, field.name)!r} is required and missing."
-        for field, position in zip(fields, found, strict=True)
-        if position is None and field.required
-    ]
-    return found, problems
-
-
-def _inside(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
 
 
 def _type_problems(given: pa.DataType, field: Field, place: str) -> Iterator[str]:
@@ -102,12 +39,12 @@ def _type_problems(given: pa.DataType, field: Field, place: str) -> Iterator[str
         return  # nothing but NULL, which has every type
     match field.type:
         case StructType(members) if at.is_struct(given):
-            inside = [given.field(i) for i in range(given.num_fields)]
-            found, problems = _matched(members, [(f.name, f.type) for f in inside], place)
+            given_members = [given.field(i) for i in range(given.num_fields)]
+            found, problems = matched(members, [m.name for m in given_members], place)
             yield from problems
             for member, index in zip(members, found, strict=True):
                 if index is not None:
-                    yield from _type_problems(inside[index].type, member, _inside(place, member.name))
+                    yield from _type_problems(given_members[index].type, member, inside(place, member.name))
         case MapType(key, value) if at.is_map(given):
             yield from _type_problems(given.key_type, key, f"{place}.key")
             yield from _type_problems(given.item_type, value, f"{place}.value")
@@ -121,7 +58,7 @@ def _type_problems(given: pa.DataType, field: Field, place: str) -> Iterator[str
                 return
             same = type_ == field.type and is_atomic(type_)
             if not same and not (is_atomic(type_) and is_widening(type_, field.type)):
-                yield f"column {place!r} is {type_}, which does not widen to the table's {field.type}; cast it."
+                yield misfit(place, type_, field)
 
 
 def _decoded_type(given: pa.DataType) -> pa.DataType:

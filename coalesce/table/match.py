@@ -1,0 +1,71 @@
+"""Whether rows fit a table, by names and types alone: what every engine asks before it writes anything.
+
+Columns are matched by name as Spark does by default, without regard to case, at every level of nesting. A column that
+is missing is NULL if it may be; a narrower type is widened; whatever would change a value is refused.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from coalesce.errors import SchemaError
+from coalesce.model.schema import did_you_mean
+from coalesce.model.types import DOUBLE, FLOAT, INTEGRAL_BITS, DecimalType, Field, Type
+
+# Decimal digits that hold every integer of so many bits, and integers that a float of each kind holds exactly.
+_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
+_EXACT_BITS: Final[dict[Type, int]] = {FLOAT: 16, DOUBLE: 32}
+
+
+def is_widening(source: Type, target: Type) -> bool:
+    """Whether every value of `source` is exactly a value of `target`, another atomic type."""
+    if isinstance(target, DecimalType):
+        whole = target.precision - target.scale
+        if isinstance(source, DecimalType):
+            return source.scale <= target.scale and source.precision - source.scale <= whole
+        return source in INTEGRAL_BITS and _DIGITS[INTEGRAL_BITS[source]] <= whole
+    if source in INTEGRAL_BITS:
+        limit = INTEGRAL_BITS.get(target, 0) or _EXACT_BITS.get(target, 0)
+        return INTEGRAL_BITS[source] <= limit
+    return source == FLOAT and target == DOUBLE
+
+
+def matched(fields: Sequence[Field], given: Sequence[str], place: str) -> tuple[list[int | None], list[str]]:
+    """For each field the position among the given names, or None; and what is wrong with the names.
+
+    `place` is the column whose members these are, or `''`.
+    """
+    problems = []
+    positions: dict[str, int] = {}
+    known = {f.name.lower() for f in fields}
+    for position, name in enumerate(given):
+        if name.lower() in positions:
+            problems.append(f"column {inside(place, name)!r} is there twice.")
+        elif name.lower() not in known:
+            problems.append(
+                f"there is no column {inside(place, name)!r} in the table"
+                f"{did_you_mean(name, tuple(f.name for f in fields))}"
+            )
+        positions.setdefault(name.lower(), position)
+    found = [positions.get(f.name.lower()) for f in fields]
+    problems += [
+        f"column {inside(place, field.name)!r} is required and missing."
+        for field, position in zip(fields, found, strict=True)
+        if position is None and field.required
+    ]
+    return found, problems
+
+
+def inside(place: str, name: str) -> str:
+    """The name of a member as messages show it."""
+    return f"{place}.{name}" if place else name
+
+
+def misfit(place: str, given: object, field: Field) -> str:
+    """The sentence about a type that does not widen to the table's."""
+    return f"column {place!r} is {given}, which does not widen to the table's {field.type}; cast it."
+
+
+def refusal(problems: Sequence[str]) -> SchemaError:
+    """The one error that names all that is wrong."""
+    listed = "".join(f"\n  - {problem}" for problem in problems)
+    return SchemaError(f"the rows do not fit the table, and nothing was written:{listed}")
