@@ -1,10 +1,28 @@
 """Reading JSON with care: every value is checked, and every error says where in the document it is."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from coalesce.errors import CorruptMetadata
+
+
+def parse(data: bytes) -> Any:
+    """The JSON document in `data`, or a ValueError: UTF-8 only, no member twice, and none of the numbers JSON lacks."""
+    return json.loads(data.decode(), object_pairs_hook=_members, parse_constant=_no_number)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the member {next(n for n in names if names.count(n) > 1)!r} is there twice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,12 @@ class Node:
     def text(self) -> str:
         """A string."""
         self._must_be(str, "a string")
-        return str(self.value)
+        text = str(self.value)
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # a JSON escape can say what no UTF-8 file can hold
+            raise self.wrong("it has half of a surrogate pair.") from None
+        return text
 
     @property
     def flag(self) -> bool:

@@ -1,7 +1,8 @@
 """Manifests: `Entries` as Parquet.
 
 A reader checks what it reads: the length and digest the version recorded, the columns the spec demands, and every
-path. Statistics stay undecoded until a plan asks for a column's.
+path. A writer checks the same before it writes, so that it cannot leave a manifest that nobody reads. Statistics stay
+undecoded until a plan asks for a column's.
 """
 
 import hashlib
@@ -13,16 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coalesce.errors import CorruptMetadata
+from coalesce.errors import CorruptMetadata, SchemaError
 from coalesce.manifest.paths import check_data_path
-from coalesce.model.entries import Entries, is_statistic, sort_order, trusted, value_range
+from coalesce.model.arrow_schema import arrow_type, type_from_arrow
+from coalesce.model.entries import Entries, columns_of, is_statistic, sort_order, trusted, value_range
 from coalesce.model.spec import Spec
-from coalesce.model.types import Value
+from coalesce.model.types import AtomicType, Value, is_atomic
 from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef
 
+_FORMAT_VERSION, _SPEC_ID = "coalesce.format_version", "coalesce.spec_id"
 _MAX_BOUND_LENGTH = 256  # a longer string or binary bound would bloat every later version file
 # Anything in a path that could point elsewhere; the few that match are then looked at one by one.
-_SUSPICIOUS = r"^$|^/|^~|\\|\x00|(^|/)(\.{0,2})(/|$)|^[A-Za-z][A-Za-z0-9+.-]*:|^_coalesce(/|$)"
+_SUSPICIOUS = r"(?i)^/|^~|\\|\x00|(^|/)(\.{0,2})(/|$)|^[a-z][a-z0-9+.-]*:|(^|/)_coalesce(/|$)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,9 @@ class EncodedManifest:
 
 def encode_manifest(entries: Entries) -> EncodedManifest:
     """The manifest file of `entries`, sorted by physical key."""
+    _check_paths(entries.core.column("path"), "the manifest to be written")
     table = entries.table().take(pa.array(sort_order(entries)))
-    table = table.replace_schema_metadata(
-        {"coalesce.format_version": str(FORMAT_VERSION), "coalesce.spec_id": str(entries.spec_id)}
-    )
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_index=False)
-    data = sink.getvalue().to_pybytes()
+    data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
     return EncodedManifest(
         data=data,
         spec_id=entries.spec_id,
@@ -75,6 +74,15 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
     )
 
 
+def _parquet(table: pa.Table, metadata: dict[str, str]) -> bytes:
+    sink = pa.BufferOutputStream()
+    # Without Arrow's copy of the schema: what Parquet itself says of the columns is all that the format promises.
+    with pq.ParquetWriter(sink, table.schema, compression="zstd", write_statistics=False, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(metadata)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
 def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     """The entries in `data`, the bytes of the manifest `ref` points to, or CorruptMetadata that names it."""
     if len(data) != ref.length:
@@ -85,10 +93,12 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
         file = pq.ParquetFile(pa.BufferReader(data))
         names = [n for n in file.schema_arrow.names if not is_statistic(n)]
         core = file.read(columns=names).combine_chunks()
+        core.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptMetadata(ref.path, f"it is not a readable Parquet file: {error}.") from error
     field_ids = tuple(f.field_id for f in spec.fields)
-    _check(core, file.schema_arrow, ref, field_ids)
+    _check_columns(core.schema, file.metadata.metadata or {}, ref, spec)
+    _check_entries(core, ref)
 
     def load(wanted: Sequence[str]) -> pa.Table:
         there = file.schema_arrow.names
@@ -98,7 +108,12 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
 
 
 def _inherit(core: pa.Table, ref: ManifestRef) -> pa.Table:
-    """Entries without a version or row ids of their own take those the version gave the whole manifest."""
+    """Entries without a version or row ids of their own take those the version gave the whole manifest.
+
+    A flag that is missing is false: what nobody claims is unknown.
+    """
+    for flag in ("physical_known", "complete"):
+        core = _replace(core, flag, pc.fill_null(core.column(flag), False))
     rows = np.asarray(core.column("rows"))
     own = core.column("first_row_id").combine_chunks()
     without = np.asarray(own.is_null())
@@ -112,48 +127,64 @@ def _replace(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> 
     return table.set_column(table.column_names.index(name), name, column)
 
 
-_NEEDED = {
-    "path": pa.string(),
-    "rows": pa.int64(),
-    "bytes": pa.int64(),
-    "rule_id": pa.int32(),
-    "physical_known": pa.bool_(),
-    "complete": pa.bool_(),
-    "first_row_id": pa.int64(),
-    "added_version": pa.int64(),
-}
+# --- checks ------------------------------------------------------------------------------------------------------
 
 
-def _check(core: pa.Table, schema: pa.Schema, ref: ManifestRef, field_ids: tuple[int, ...]) -> None:
-    metadata = schema.metadata or {}
-    if metadata.get(b"coalesce.spec_id") != str(ref.spec_id).encode():
+def _check_columns(schema: pa.Schema, metadata: dict[bytes, bytes], ref: ManifestRef, spec: Spec) -> None:
+    """The columns that `spec` demands are there, each of its type. What else there is does not matter."""
+    if metadata.get(_FORMAT_VERSION.encode()) != str(FORMAT_VERSION).encode():
+        raise CorruptMetadata(ref.path, f"it does not say that it is of format version {FORMAT_VERSION}.")
+    if metadata.get(_SPEC_ID.encode()) != str(ref.spec_id).encode():
         raise CorruptMetadata(ref.path, f"it is not a manifest of spec {ref.spec_id}.")
-    for name, type_ in _NEEDED.items():
-        if name not in core.column_names or core.schema.field(name).type != type_:
-            raise CorruptMetadata(ref.path, f"the column {name!r} of type {type_} is missing.", name)
-    tuples = core.schema.field("tuples").type if "tuples" in core.column_names else None
+    tuples = schema.field("tuples").type if "tuples" in schema.names else None
     if tuples is None or not pa.types.is_list(tuples) or not pa.types.is_struct(tuples.value_type):
         raise CorruptMetadata(ref.path, "the column 'tuples' is missing or not a list of structs.", "tuples")
-    members = {tuples.value_type.field(i).name for i in range(tuples.value_type.num_fields)}
-    if members != {"rows", *(f"f{i}" for i in field_ids)}:
+    members = {f.name: f.type for f in tuples.value_type}
+    if set(members) != {"rows", *(f"f{f.field_id}" for f in spec.fields)} or members["rows"] != pa.int64():
         raise CorruptMetadata(ref.path, f"its tuples have the members {sorted(members)}.", "tuples")
-    for field_id in field_ids:
-        for name in (f"physical_group_{field_id}", f"physical_value_{field_id}"):
-            if name not in core.column_names:
-                raise CorruptMetadata(ref.path, f"the column {name!r} is missing.", name)
-    if core.num_rows != ref.files:
-        raise CorruptMetadata(ref.path, f"it has {core.num_rows} entries, not {ref.files}.")
+    types = [_atomic(members[f"f{f.field_id}"], f"tuples.f{f.field_id}", ref) for f in spec.fields]
+    for name, type_ in columns_of(spec, types).items():
+        if name == "tuples":
+            continue
+        if name not in schema.names or schema.field(name).type != type_:
+            raise CorruptMetadata(ref.path, f"the column {name!r} of type {type_} is missing.", name)
+
+
+def _atomic(stored: pa.DataType, where: str, ref: ManifestRef) -> AtomicType:
+    """The type of a tuple's component, which is any that a partition field can have: it may have been widened since."""
+    try:
+        type_ = type_from_arrow(stored)
+    except SchemaError:
+        type_ = None
+    if type_ is None or not is_atomic(type_) or arrow_type(type_) != stored:
+        raise CorruptMetadata(ref.path, f"a partition field cannot be of Arrow type {stored}.", where)
+    return type_  # type: ignore[return-value]
+
+
+def _check_entries(core: pa.Table, ref: ManifestRef) -> None:
     for name in ("path", "rows", "bytes"):
         if core.column(name).null_count:
             raise CorruptMetadata(ref.path, f"an entry has no {name}.", name)
     for name in ("rows", "bytes"):
         if core.num_rows and pc.min(core.column(name)).as_py() < 0:
             raise CorruptMetadata(ref.path, f"an entry has negative {name}.", name)
-    paths = core.column("path")
+    if core.column("tuples").combine_chunks().values.null_count:
+        raise CorruptMetadata(ref.path, "a tuple is NULL, which is not the same as a tuple of NULLs.", "tuples")
+    found = (core.num_rows, _sum(core.column("rows")), _sum(core.column("bytes")))
+    if found != (ref.files, ref.rows, ref.bytes):
+        raise CorruptMetadata(
+            ref.path,
+            "it has {} entries, {} rows and {} bytes".format(*found)
+            + f", and the version says {ref.files}, {ref.rows} and {ref.bytes}.",
+        )
+    _check_paths(core.column("path"), ref.path)
+
+
+def _check_paths(paths: pa.ChunkedArray, file: str) -> None:
     for path in paths.filter(pc.match_substring_regex(paths, _SUSPICIOUS)).to_pylist():
-        check_data_path(path, ref.path)
-    if pc.count_distinct(paths).as_py() != core.num_rows:
-        raise CorruptMetadata(ref.path, "two entries name the same file.", "path")
+        check_data_path(path, file)
+    if pc.count_distinct(paths).as_py() != len(paths):
+        raise CorruptMetadata(file, "two entries name the same file.", "path")
 
 
 # --- bounds ------------------------------------------------------------------------------------------------------

@@ -15,12 +15,16 @@ MANIFESTS = f"{METADATA}/manifests"
 LATEST_HINT = f"{METADATA}/latest"
 DATA = "data"
 
-_VERSION_FILE = re.compile(rf"{VERSIONS}/(\d{{20}})\.json")
+_VERSION_FILE = re.compile(rf"{VERSIONS}/([0-9]{{20}})\.json")
+_MANIFEST_FILE = re.compile(rf"{MANIFESTS}/[0-9A-Za-z][0-9A-Za-z_-]*\.parquet")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # What Hive and Spark escape in a directory name, and `%` itself. Escaped once, never un-escaped here: no value is
 # ever recovered from a path.
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^ ]")
-_MAX_COMPONENT = 120  # characters of a value in a directory name; the name is for people, not for machines
+_CUT_ESCAPE = re.compile(r"%[0-9A-F]?$")
+# Bytes of the field's name and of the value in a directory's name, which has 255 at most everywhere. What is cut off
+# is not missed: the name is for people, not for machines.
+_MAX_NAME, _MAX_VALUE = 80, 160
 
 
 def version_path(number: int) -> str:
@@ -39,6 +43,11 @@ def new_manifest_path() -> str:
     return f"{MANIFESTS}/{uuid4().hex}.parquet"
 
 
+def is_manifest_path(path: str) -> bool:
+    """Whether a version may name `path` as a manifest."""
+    return _MANIFEST_FILE.fullmatch(path) is not None
+
+
 def new_write_directory() -> str:
     """The directory that one write owns."""
     return f"{DATA}/{uuid4().hex}"
@@ -50,7 +59,7 @@ def physical_directory(names: Sequence[str], types: Sequence[AtomicType], key: P
     The leading `_` keeps a plain Parquet reader that discovers directories from overwriting the logical column.
     """
     return "/".join(
-        f"_{_escape(name)}={_escape(_component(type_, value))}"
+        f"_{_escape(name, _MAX_NAME)}={_escape(_component(type_, value), _MAX_VALUE)}"
         for name, type_, value in zip(names, types, key, strict=True)
     )
 
@@ -65,9 +74,11 @@ def _component(type_: AtomicType, value: object) -> str:
     return display(type_, value).strip("'")  # type: ignore[arg-type]
 
 
-def _escape(text: str) -> str:
-    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text[:_MAX_COMPONENT])
-    return escaped if len(escaped.encode()) <= 2 * _MAX_COMPONENT else escaped.encode()[:200].decode(errors="ignore")
+def _escape(text: str, limit: int) -> str:
+    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text[:limit]).encode()
+    if len(escaped) <= limit:
+        return escaped.decode()
+    return _CUT_ESCAPE.sub("", escaped[:limit].decode(errors="ignore"))
 
 
 def check_data_path(path: str, file: str) -> str:
@@ -80,7 +91,7 @@ def check_data_path(path: str, file: str) -> str:
         or "\\" in path
         or "\0" in path
         or any(s in ("", ".", "..") for s in segments)
-        or segments[0] == METADATA
+        or METADATA in (s.lower() for s in segments)  # in any case: some file systems do not tell
     ):
         raise CorruptMetadata(
             file, f"it names {path!r}, which is not a data file inside this table; the manifest is refused."

@@ -6,16 +6,18 @@ bit anywhere, a truncated or a concatenated file is therefore an error that name
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, assert_never
 
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
-from coalesce.manifest.document import Node
-from coalesce.manifest.paths import MANIFESTS, version_path
+from coalesce.manifest.document import Node, parse
+from coalesce.manifest.paths import is_manifest_path, version_path
+from coalesce.manifest.references import check_references
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule
-from coalesce.model.schema import Schema
+from coalesce.model.schema import MAX_COLUMN_ID, Schema
 from coalesce.model.spec import PartitionField, Spec
-from coalesce.model.transforms import transform
+from coalesce.model.transforms import Transform, transform
 from coalesce.model.types import (
     AtomicType,
     DecimalType,
@@ -30,12 +32,13 @@ from coalesce.model.types import (
     is_atomic,
 )
 from coalesce.model.values import from_json, to_json
-from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef, Version
+from coalesce.model.version import FORMAT_VERSION, READER_FEATURES, FieldBounds, ManifestRef, Version
 
 _DIGEST: Final = b',"digest":"sha256:'
 _END: Final = b'"}\n'
 _ZEROS: Final = b"0" * 64
 _TRAILER: Final = len(_DIGEST) + len(_ZEROS) + len(_END)
+_MANIFEST_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 Json = dict[str, Any]
 
@@ -173,23 +176,36 @@ def decode_version(data: bytes, number: int) -> Version:
     """The version in `data`, the bytes of the file of version `number`, or a CoalesceError that names the file."""
     file = version_path(number)
     document = Node(_verified(data, file), file)
-    format_version = document["format_version"]
-    if format_version.number > FORMAT_VERSION:
-        raise UnsupportedFeature(
-            f"{file} is in format version {format_version.value}, and this release reads up to {FORMAT_VERSION}; "
-            "upgrade coalesce."
-        )
+    _check_readable(document)
+    if document["version"].count != number:
+        raise document["version"].wrong(f"the file says it is version {document['version'].value}; it was moved.")
     try:
         version = _read_version(document)
     except CorruptMetadata:
         raise
     except CoalesceError as error:  # a model's own check, which knows no file
         raise CorruptMetadata(file, str(error)) from error
-    if version.number != number:
-        raise document["version"].wrong(f"the file says it is version {version.number}; it was moved or copied.")
-    version.check_readable()
-    _check_references(version, document)
+    except RecursionError:
+        raise document["schema"].wrong("its types are nested too deeply.") from None
+    check_references(version, document)
     return version
+
+
+def _check_readable(document: Node) -> None:
+    """Refuse what a newer release wrote before looking at anything that it may have changed."""
+    format_version = document["format_version"]
+    if format_version.number > FORMAT_VERSION:
+        raise UnsupportedFeature(
+            f"{document.file} is in format version {format_version.value}, and this release reads up to "
+            f"{FORMAT_VERSION}; upgrade coalesce."
+        )
+    if format_version.number != FORMAT_VERSION:
+        raise format_version.wrong(f"there is no format version {format_version.value}.")
+    unknown = {f.text for f in document["reader_features"]} - READER_FEATURES
+    if unknown:
+        raise UnsupportedFeature(
+            f"{document.file} needs {', '.join(sorted(unknown))}, which this release cannot read; upgrade coalesce."
+        )
 
 
 def _verified(data: bytes, file: str) -> Any:
@@ -201,7 +217,7 @@ def _verified(data: bytes, file: str) -> Any:
     if hashlib.sha256(unsigned).hexdigest().encode() != data[hex_start : -len(_END)]:
         raise CorruptMetadata(file, "its digest does not fit its content: the file is damaged.")
     try:
-        return json.loads(data)
+        return parse(data)
     except (ValueError, RecursionError) as error:
         raise CorruptMetadata(file, f"it is not a JSON document: {error}.") from error
 
@@ -215,7 +231,7 @@ def _read_version(d: Node) -> Version:
         parent_commit_id=None if parent is None else parent.text,
         timestamp_ms=d["timestamp_ms"].number,
         operation=d["operation"].text,
-        summary={k: v.value for k, v in d["summary"].items()},
+        summary={k: v.text if isinstance(v.value, str) else v.number for k, v in d["summary"].items()},
         schema=Schema(tuple(_read_field(f) for f in d["schema"]["fields"])),
         specs=tuple(_read_spec(s) for s in d["specs"]),
         current_spec_id=d["current_spec_id"].count,
@@ -235,13 +251,19 @@ def _read_version(d: Node) -> Version:
 def _read_field(node: Node) -> Field:
     type_ = _read_type(node["type"])
     default = node.get("default")
+    if default is not None and not is_atomic(type_):
+        raise default.wrong("only a column of an atomic type has a default.")
+    if not node["physical_name"].text:
+        raise node["physical_name"].wrong("it is empty.")
+    if not 1 <= node["id"].number <= MAX_COLUMN_ID:
+        raise node["id"].wrong(f"it should be 1 to {MAX_COLUMN_ID}, but is {node['id'].value}.")
     return Field(
-        id=node["id"].count,
+        id=node["id"].number,
         name=node["name"].text,
         physical_name=node["physical_name"].text,
         type=type_,
         required=node["required"].flag,
-        default=_read_value(default, type_) if default is not None and is_atomic(type_) else None,  # type: ignore[arg-type]
+        default=None if default is None else _read_value(default, type_),  # type: ignore[arg-type]
     )
 
 
@@ -260,10 +282,9 @@ def _read_type(node: Node) -> Type:
 
 
 def _read_atomic_type(node: Node) -> AtomicType:
+    text = node.text
     try:
-        return atomic_type(node.text)
-    except CorruptMetadata:
-        raise
+        return atomic_type(text)
     except CoalesceError as error:
         raise node.wrong(str(error)) from error
 
@@ -280,15 +301,20 @@ def _read_spec(node: Node) -> Spec:
 
 
 def _read_partition_field(node: Node) -> PartitionField:
-    try:
-        transform_ = transform(node["transform"].text)
-    except CorruptMetadata:
-        raise
-    except CoalesceError as error:
-        raise node["transform"].wrong(str(error)) from error
     return PartitionField(
-        field_id=node["field_id"].count, source_id=node["source_id"].count, transform=transform_, name=node["name"].text
+        field_id=node["field_id"].count,
+        source_id=node["source_id"].count,
+        transform=_read_transform(node["transform"]),
+        name=node["name"].text,
     )
+
+
+def _read_transform(node: Node) -> Transform:
+    text = node.text
+    try:
+        return transform(text)
+    except CoalesceError as error:
+        raise node.wrong(str(error)) from error
 
 
 def _read_rule(node: Node) -> Rule:
@@ -300,25 +326,30 @@ def _read_rule(node: Node) -> Rule:
             field_ids = tuple(f.count for f in node["field_ids"])
             return BySize(rule_id, field_ids, node["group"].text, node["below"].count)
         case "groups":
-            members: dict[int, dict[Value, str]] = {}
-            types: dict[int, AtomicType] = {}
-            for entry in node["fields"]:
-                field_id, type_ = entry["field_id"].count, _read_atomic_type(entry["type"])
-                types[field_id] = type_
-                members[field_id] = {
-                    _read_value(value, type_): group["name"].text
-                    for group in entry["groups"]
-                    for value in group["values"]
-                }
+            types = {f["field_id"].count: _read_atomic_type(f["type"]) for f in node["fields"]}
+            members = {f["field_id"].count: _read_members(f, types[f["field_id"].count]) for f in node["fields"]}
             return Groups(rule_id, members, types)
         case other:
             raise node["kind"].wrong(f"there is no rule of kind {other!r}; upgrade coalesce if a newer one wrote it.")
 
 
+def _read_members(node: Node, type_: AtomicType) -> dict[Value, str]:
+    members: dict[Value, str] = {}
+    for group in node["groups"]:
+        for place in group["values"]:
+            value = _read_value(place, type_)
+            if value in members:
+                raise place.wrong(f"{place.value!r} is in two groups, or twice in one.")
+            members[value] = group["name"].text
+    return members
+
+
 def _read_manifest(node: Node) -> ManifestRef:
     path = node["path"].text
-    if not path.startswith(f"{MANIFESTS}/") or "/" in path[len(MANIFESTS) + 1 :] or ".." in path:
+    if not is_manifest_path(path):
         raise node["path"].wrong(f"{path!r} is not a manifest of this table.")
+    if _MANIFEST_DIGEST.fullmatch(node["digest"].text) is None:
+        raise node["digest"].wrong("it is not sha256: and 64 hexadecimal digits.")
     bounds = node.get("bounds")
     return ManifestRef(
         path=path,
@@ -337,6 +368,8 @@ def _read_manifest(node: Node) -> ManifestRef:
 def _read_bounds(node: Node) -> FieldBounds:
     type_ = _read_atomic_type(node["type"])
     lower, upper = node.get("lower"), node.get("upper")
+    if (lower is None) != (upper is None):
+        raise node.wrong("lower and upper are null together or not at all.")
     return FieldBounds(
         field_id=node["field_id"].count,
         type=type_,
@@ -344,14 +377,3 @@ def _read_bounds(node: Node) -> FieldBounds:
         upper=None if upper is None else _read_value(upper, type_),
         has_null=node["has_null"].flag,
     )
-
-
-def _check_references(version: Version, document: Node) -> None:
-    spec_ids = {s.spec_id for s in version.specs}
-    if version.current_spec_id not in spec_ids:
-        raise document["current_spec_id"].wrong(f"there is no spec {version.current_spec_id}.")
-    if version.current_rule_id not in {r.rule_id for r in version.rules}:
-        raise document["current_rule_id"].wrong(f"there is no rule {version.current_rule_id}.")
-    for ref, node in zip(version.manifests, document["manifests"], strict=True):
-        if ref.spec_id not in spec_ids:
-            raise node["spec_id"].wrong(f"there is no spec {ref.spec_id}.")

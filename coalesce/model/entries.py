@@ -235,7 +235,7 @@ def _statistics_columns(files: Sequence[DataFile], schema: Schema) -> dict[str, 
     return columns
 
 
-def empty_columns(spec: Spec, types: Sequence[AtomicType]) -> dict[str, pa.DataType]:
+def columns_of(spec: Spec, types: Sequence[AtomicType]) -> dict[str, pa.DataType]:
     """The name and type of every column but statistics, for a spec: what a manifest must have."""
     columns: dict[str, pa.DataType] = {
         "path": pa.string(),

@@ -140,3 +140,7 @@ def _check_names(fields: tuple[Field, ...], place: str) -> None:
         seen[folded] = field.name
         if isinstance(field.type, StructType):
             _check_names(field.type.fields, f"column {field.name!r}")
+    physical = [f.physical_name.lower() for f in fields]
+    if len(set(physical)) != len(physical):
+        twice = next(f.physical_name for f in fields if physical.count(f.physical_name.lower()) > 1)
+        raise SchemaError(f"two columns of {place} would be called {twice!r} in the data files.")

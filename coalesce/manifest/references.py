@@ -1,0 +1,68 @@
+"""What must fit together in a version: ids that are used exist, and each stands for one thing.
+
+A version file that breaks one of these rules was written by a broken program, since its digest is right. Reading it
+all the same could give rows twice or under the wrong spec, so it is refused, and the error names the place.
+"""
+
+from collections.abc import Sequence
+
+from coalesce.errors import CoalesceError
+from coalesce.manifest.document import Node
+from coalesce.model.spec import Spec
+from coalesce.model.transforms import Transform, result_type
+from coalesce.model.version import ManifestRef, Version
+
+
+def check_references(version: Version, document: Node) -> None:
+    """Refuse a version whose parts do not fit together."""
+    specs = {s.spec_id: s for s in version.specs}
+    _check_distinct(document["specs"], "spec_id", [s.spec_id for s in version.specs])
+    _check_distinct(document["rules"], "rule_id", [r.rule_id for r in version.rules])
+    _check_distinct(document["manifests"], "path", [m.path for m in version.manifests])
+    if version.current_spec_id not in specs:
+        raise document["current_spec_id"].wrong(f"there is no spec {version.current_spec_id}.")
+    if version.current_rule_id not in {r.rule_id for r in version.rules}:
+        raise document["current_rule_id"].wrong(f"there is no rule {version.current_rule_id}.")
+    if version.schema.highest_id > version.max_column_id:
+        raise document["max_column_id"].wrong(f"there is a column {version.schema.highest_id}.")
+    _check_partition_fields(version, document["specs"])
+    for ref, node in zip(version.manifests, document["manifests"], strict=True):
+        if ref.spec_id not in specs:
+            raise node["spec_id"].wrong(f"there is no spec {ref.spec_id}.")
+        _check_manifest(ref, specs[ref.spec_id], version, node)
+
+
+def _check_manifest(ref: ManifestRef, spec: Spec, version: Version, node: Node) -> None:
+    if ref.added_version > version.number:
+        raise node["added_version"].wrong(f"version {ref.added_version} is yet to come.")
+    if ref.first_row_id > version.next_row_id:
+        raise node["first_row_id"].wrong(f"row ids have been given out up to {version.next_row_id} only.")
+    if ref.bounds is not None:
+        field_ids = [b.field_id for b in ref.bounds]
+        _check_distinct(node["bounds"], "field_id", field_ids)
+        if not set(field_ids) <= {f.field_id for f in spec.fields}:
+            raise node["bounds"].wrong(f"they are of other fields than those of spec {spec.spec_id}.")
+
+
+def _check_partition_fields(version: Version, specs: Node) -> None:
+    """One field id is one column and transform in every spec, and the transform can be applied to the column."""
+    meanings: dict[int, tuple[int, Transform]] = {}
+    for spec, spec_node in zip(version.specs, specs, strict=True):
+        for field, node in zip(spec.fields, spec_node["fields"], strict=True):
+            meaning = (field.source_id, field.transform)
+            if meanings.setdefault(field.field_id, meaning) != meaning:
+                raise node["field_id"].wrong(f"{field.field_id} stands for another column or transform elsewhere.")
+            source = version.schema.atomic(field.source_id)
+            if source is not None:
+                try:
+                    result_type(field.transform, source)
+                except CoalesceError as error:
+                    raise node["transform"].wrong(str(error)) from error
+
+
+def _check_distinct(nodes: Node, member: str, values: Sequence[object]) -> None:
+    seen: set[object] = set()
+    for node, value in zip(nodes, values, strict=True):
+        if value in seen:
+            raise node[member].wrong(f"{value!r} is there twice.")
+        seen.add(value)
