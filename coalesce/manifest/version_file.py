@@ -208,6 +208,11 @@ def _check_readable(document: Node) -> None:
         )
 
 
+def digest_of(data: bytes) -> bytes:
+    """The digest a version file ends with, unverified: two files with the same one are the same."""
+    return data[-len(_END) - len(_ZEROS) : -len(_END)]
+
+
 def _verified(data: bytes, file: str) -> Any:
     digest = data[-_TRAILER : -_TRAILER + len(_DIGEST)], data[-len(_END) :]
     if len(data) < _TRAILER or digest != (_DIGEST, _END):

@@ -118,17 +118,14 @@ class Version:
         """How many bytes the data files have together."""
         return sum(m.bytes for m in self.manifests)
 
-    def check_readable(self) -> None:
-        """Refuse a table with a reader feature that this release does not know."""
-        _refuse(self.reader_features - READER_FEATURES, "read")
-
     def check_writable(self) -> None:
-        """Refuse to write a table with a writer feature that this release does not know."""
-        _refuse(self.writer_features - WRITER_FEATURES, "write")
+        """Refuse to write a table with a writer feature that this release does not know.
 
-
-def _refuse(unknown: frozenset[str], verb: str) -> None:
-    if unknown:
-        raise UnsupportedFeature(
-            f"this release cannot {verb} the table: it uses {', '.join(sorted(unknown))}; upgrade coalesce."
-        )
+        One with an unknown reader feature is refused before there is a `Version` of it.
+        """
+        unknown = self.writer_features - WRITER_FEATURES
+        if unknown:
+            raise UnsupportedFeature(
+                f"this release cannot write the table: version {self.number} uses {', '.join(sorted(unknown))}; "
+                "upgrade coalesce."
+            )

@@ -55,19 +55,34 @@ def check_files_there(removed: Iterable[str], base: Version, head: Version, mani
 def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manifests: Manifests) -> None:
     """Refuse if rows were added since `base` that `predicate` may match."""
     known = {m.path for m in base.manifests}
+    before: set[str] | None = None
     judge = Judge(predicate, head.schema)
     for ref in head.manifests:
         if ref.path in known:
             continue
         index = manifests.load(ref, head)
-        new = np.asarray(index.entries.core.column("added_version")) > base.number
         planned = plan_manifest(judge, ref, head.spec_by_id(ref.spec_id), index)
-        matching = planned.files[new[planned.files]]
-        if len(matching):
+        if not len(planned.files):
+            continue
+        new = np.asarray(index.entries.core.column("added_version"))[planned.files] > base.number
+        added = set(index.paths(planned.files[new]))
+        if not added:
+            # Added before: moved here by a merge, or brought back by a rollback.
+            if before is None:
+                before = _replaced_paths(base, head, manifests)
+            added = set(index.paths(planned.files)) - before
+        if added:
             raise CommitConflict(
-                f"rows that may match {to_sql(predicate)} were added since version {base.number}, in "
-                f"{index.paths(matching[:1])[0]}; repeat the operation on the newest version."
+                f"rows that may match {to_sql(predicate)} were added since version {base.number}, in {min(added)}; "
+                "repeat the operation on the newest version."
             )
+
+
+def _replaced_paths(base: Version, head: Version, manifests: Manifests) -> set[str]:
+    """The files in those manifests of `base` that `head` no longer has."""
+    still_there = {m.path for m in head.manifests}
+    gone = (ref for ref in base.manifests if ref.path not in still_there)
+    return {path for ref in gone for path in _paths(manifests.load(ref, base))}
 
 
 def _paths(index: ManifestIndex) -> set[str]:

@@ -10,9 +10,9 @@ from contextlib import suppress
 from itertools import pairwise
 from threading import Lock
 
-from coalesce.errors import CorruptMetadata, FileMissing, StorageError, TableNotFound, VersionNotFound
+from coalesce.errors import CorruptMetadata, FileMissing, SchemaError, StorageError, TableNotFound, VersionNotFound
 from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, version_path
-from coalesce.manifest.version_file import decode_version, encode_version
+from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 
@@ -24,7 +24,7 @@ class Log:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._remembered: OrderedDict[int, Version] = OrderedDict()
+        self._remembered: OrderedDict[int, tuple[bytes, Version]] = OrderedDict()  # with the digests of their files
         self._newest_seen: int | None = None
         self._lock = Lock()
 
@@ -34,6 +34,7 @@ class Log:
         numbers = self._listed(start)
         if not numbers and start is not None:
             numbers = self._listed(None)  # the hint was wrong
+            self._forget()  # or the table is another one than the one that was seen
         if not numbers:
             raise TableNotFound(f"there is no coalesce table at {self.storage.root}.")
         _check_no_gap(numbers)
@@ -50,47 +51,89 @@ class Log:
 
     def load(self, number: int) -> Version:
         """Version `number`."""
-        with self._lock:
-            if number in self._remembered:
-                self._remembered.move_to_end(number)
-                return self._remembered[number]
-            parent = self._remembered.get(number - 1)
-        try:
-            data = self.storage.read(version_path(number))
-        except FileMissing:
-            raise VersionNotFound(
-                f"there is no version {number} of the table at {self.storage.root}: "
-                "it was never written, or it has expired."
-            ) from None
-        version = decode_version(data, number)
-        if parent is not None and version.parent_commit_id != parent.commit_id:
-            raise CorruptMetadata(
-                version_path(number), f"it does not follow version {number - 1}: the table's history was replaced."
-            )
-        self._remember(version)
-        return version
+        known = self._recall(number)
+        if known is not None:
+            return known[1]
+        return self._decoded(self._read(number), number)
+
+    def head(self) -> Version:
+        """The newest version, as it is in the store at this moment: what a commit builds on.
+
+        A version that is remembered is not taken on trust here. The table may have been dropped and created again,
+        and have a version of the same number; to build on the old one would bring the dropped rows back.
+        """
+        number = self.newest()
+        data = self._read(number)
+        known = self._recall(number)
+        if known is not None:
+            if known[0] == digest_of(data):
+                return known[1]
+            self._forget()
+        return self._decoded(data, number)
 
     def create(self, version: Version) -> bool:
         """Commit `version`: True if this call did, False if another writer has taken the number."""
-        path = version_path(version.number)
-        if not self.storage.put_if_absent(path, encode_version(version)) and not self._is_ours(path, version):
+        path, data = version_path(version.number), _encoded(version)
+        try:
+            # A store that repeats a request on its own may refuse the very file it has just created for us.
+            created = self.storage.put_if_absent(path, data) or self._holds(path, data)
+        except StorageError:
+            # The request may have been carried out, and only its answer lost.
+            if not self._holds(path, data):
+                raise
+            created = True
+        if not created:
             return False
-        self._remember(version)
+        self._remember(version, data)
         self._newest_seen = version.number
         with suppress(StorageError):  # the commit has happened; without the hint, readers look a little longer
             self.storage.put(LATEST_HINT, str(version.number).encode())
         return True
 
-    def _is_ours(self, path: str, version: Version) -> bool:
-        """A store that repeats a request on its own may refuse the very file it has just created for us."""
-        return decode_version(self.storage.read(path), version.number).commit_id == version.commit_id
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return self.storage.read(path) == data
+        except FileMissing:
+            return False
 
-    def _remember(self, version: Version) -> None:
+    def _read(self, number: int) -> bytes:
+        try:
+            return self.storage.read(version_path(number))
+        except FileMissing:
+            raise VersionNotFound(
+                f"there is no version {number} of the table at {self.storage.root}: "
+                "it was never written, or it has expired."
+            ) from None
+
+    def _decoded(self, data: bytes, number: int) -> Version:
+        version = decode_version(data, number)
+        parent = self._recall(number - 1)
+        if parent is not None and version.table_id != parent[1].table_id:
+            self._forget()
+        elif parent is not None and version.parent_commit_id != parent[1].commit_id:
+            raise CorruptMetadata(
+                version_path(number), f"it does not follow version {number - 1}: the table's history was replaced."
+            )
+        self._remember(version, data)
+        return version
+
+    def _recall(self, number: int) -> tuple[bytes, Version] | None:
         with self._lock:
-            self._remembered[version.number] = version
+            known = self._remembered.get(number)
+            if known is not None:
+                self._remembered.move_to_end(number)
+            return known
+
+    def _remember(self, version: Version, data: bytes) -> None:
+        with self._lock:
+            self._remembered[version.number] = digest_of(data), version
             self._remembered.move_to_end(version.number)
             while len(self._remembered) > _REMEMBERED:
                 self._remembered.popitem(last=False)
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._remembered.clear()
 
     def _hint(self) -> int | None:
         try:
@@ -104,6 +147,19 @@ class Log:
         after = version_path(start - 1) if start is not None and start > 0 else None
         found = (version_number(f.path) for f in self.storage.list(VERSIONS, start_after=after))
         return [n for n in found if n is not None]
+
+
+def _encoded(version: Version) -> bytes:
+    """The version's file, if it can be read back: a commit that nobody can read would be the table's last."""
+    try:
+        data = encode_version(version)
+        decode_version(data, version.number)
+    except CorruptMetadata as error:
+        place = f" {error.where}:" if error.where else ""
+        raise SchemaError(f"{version.operation!r} cannot be committed:{place} {error.reason}") from error
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"{version.operation!r} cannot be committed: {error}.") from error
+    return data
 
 
 def _check_no_gap(numbers: list[int]) -> None:

@@ -6,7 +6,7 @@ next write. One opened at a version or a time stays there and refuses writes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from coalesce.errors import CoalesceError, SchemaError, TableExists, TableNotFound, VersionNotFound
@@ -104,7 +104,8 @@ class Table:
 
     def _number_at(self, moment: datetime) -> int:
         """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
-        wanted = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        wanted = (aware - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)  # a float would miss some
         numbers = self.log.numbers()
         low, high = 0, len(numbers)
         while low < high:

@@ -94,10 +94,11 @@ class Transaction:
         self.base.check_writable()
         written = [w for entries in self._by_spec() for w in self.manifests.write(entries)]
         for attempt in range(MAX_ATTEMPTS):
-            head = self.log.load(self.log.newest())
+            head = self.log.head()
+            conflicts.check_same_table(self.base, head)
             if self.applies is not None and head.applied.get(self.applies[0], -1) >= self.applies[1]:
                 return head
-            if head.number != self.base.number:
+            if head.commit_id != self.base.commit_id:
                 self._check_conflicts(head)
             version = self._next(head, written)
             if self.log.create(version):
@@ -114,7 +115,6 @@ class Transaction:
         return [parts[0] if len(parts) == 1 else concatenate(parts) for parts in by_spec.values()]
 
     def _check_conflicts(self, head: Version) -> None:
-        conflicts.check_same_table(self.base, head)
         head.check_writable()
         if self.exclusive:
             raise CommitConflict(
@@ -142,7 +142,7 @@ class Transaction:
             parent_commit_id=head.commit_id,
             timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),
             operation=self.operation,
-            summary={**self._counts(head, kept, added), **self.summary},
+            summary={**({} if self._replacement is not None else self._counts(head, kept, added)), **self.summary},
             manifests=tuple(self._merge(head, [*kept, *added])),
             next_row_id=max(next_row_id, changed.next_row_id),
             applied=applied,
