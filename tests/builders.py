@@ -1,15 +1,26 @@
 """Builds what tests start from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 
+from coalesce.manifest.manifest_file import encode_manifest
 from coalesce.model.arrow_schema import schema_from_arrow
+from coalesce.model.datafile import DataFile
+from coalesce.model.entries import from_files
 from coalesce.model.rule import RuleRequest, keep_all, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
 from coalesce.model.version import Version
+from coalesce.plan.index import ManifestIndex
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.predicate.bind import bind
+from coalesce.predicate.expr import TRUE, Bound
+from coalesce.predicate.normalize import normalize
+from coalesce.predicate.sql import parse
 from coalesce.storage.local import LocalStorage
 from coalesce.table.engine import Place
 
@@ -44,3 +55,24 @@ def make_version(
 def make_place(directory: Path, version: Version) -> Place:
     """A place for a version's data files on the local disk."""
     return Place(storage=LocalStorage(directory), version=version)
+
+
+def bound(version: Version, where: str) -> Bound:
+    """A predicate bound to a version's columns."""
+    return normalize(bind(parse(where), version.schema, text=where))
+
+
+def make_plan_over(version: Version, files: Sequence[DataFile], where: str | Bound = TRUE) -> Plan:
+    """A plan over files that no commit has named yet, as if they were all of the version's."""
+    loaded: dict[str, ManifestIndex] = {}
+    refs = []
+    for spec in version.specs:
+        of_spec = [f for f in files if f.spec_id == spec.spec_id]
+        if of_spec:
+            entries = from_files(of_spec, spec, version.schema)
+            ref = encode_manifest(entries).ref(f"spec-{spec.spec_id}", version.number, 0)
+            loaded[ref.path] = ManifestIndex(entries)
+            refs.append(ref)
+    version = replace(version, manifests=tuple(refs), commit_id=uuid4().hex)
+    predicate = bound(version, where) if isinstance(where, str) else where
+    return make_plan(version, predicate, lambda ref: loaded[ref.path])

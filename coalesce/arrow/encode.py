@@ -116,20 +116,22 @@ def _physical(rows: pa.Table, schema: Schema, spec: Spec, lineage: pa.Table | No
 
 def _parquet(table: pa.Table, tuples: RowTuples | None, bytes_per_row: float) -> bytes:
     in_runs = tuples is not None and tuples.in_runs
-    metadata = {TUPLE_ORDER: b"true"} if in_runs else {}
     ends = list(accumulate(tuples.counts)) if tuples is not None and in_runs else [table.num_rows]
     group_bytes = SHARED_ROW_GROUP_BYTES if len(ends) > 1 else ALONE_ROW_GROUP_BYTES
     group_rows = min(group_bytes / bytes_per_row, MAX_ROW_GROUP_ROWS / 1.5)
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,
-        table.schema.with_metadata(metadata),
+        table.schema,
         compression="zstd",
         write_statistics=True,
         write_page_index=True,
+        write_page_checksum=True,  # compressed bytes that change may decompress into other values, without an error
         data_page_size=_PAGE_BYTES,
         store_schema=False,  # types and ids are all in Parquet's own schema
     ) as writer:
+        if in_runs:
+            writer.add_key_value_metadata({TUPLE_ORDER: b"true"})
         start = 0
         for stop in cuts(ends, group_rows):
             writer.write_table(table.slice(start, stop - start), row_group_size=stop - start)

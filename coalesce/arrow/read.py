@@ -185,7 +185,9 @@ def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
     source = storage.open_input(entry.path, size=entry.bytes)
     try:
         # Spark's old 12-byte timestamps would overflow as nanoseconds.
-        parquet = pq.ParquetFile(source, pre_buffer=True, coerce_int96_timestamp_unit="us")
+        parquet = pq.ParquetFile(
+            source, pre_buffer=True, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+        )
     except (pa.ArrowException, OSError) as error:
         source.close()
         raise _unreadable(entry, error) from error

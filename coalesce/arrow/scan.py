@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from coalesce.arrow.groups import matching_groups
 from coalesce.arrow.read import OpenFile, open_file
-from coalesce.arrow.rows import asked_fields, conjunction, is_true
+from coalesce.arrow.rows import asked_fields, is_true
 from coalesce.arrow.store import WORKERS
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
-from coalesce.predicate.expr import TRUE, Bound
+from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.table.engine import Place
 
 
@@ -57,8 +57,8 @@ class ArrowScan:
         """Each file with the conditions that its rows do not surely satisfy."""
         conjuncts, satisfied = self.plan.conjuncts, self.plan.satisfied
         for position, file in enumerate(self.plan.files):
-            left = [c for c, done in zip(conjuncts, satisfied, strict=True) if not done[position]]
-            yield file, conjunction(left)
+            left = tuple(c for c, done in zip(conjuncts, satisfied, strict=True) if not done[position])
+            yield file, And(left) if left else TRUE
 
     def _file(self, entry: DataFile, residual: Bound) -> Iterator[pa.RecordBatch]:
         with open_file(self.place.storage, entry, self.plan.version) as file:

@@ -1,0 +1,55 @@
+import numpy as np
+import pyarrow as pa
+
+from coalesce.arrow.tuples import can_compute, tuples_of
+from coalesce.model.arrow_schema import schema_from_arrow
+from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec, parse_partition_fields
+
+ROWS = pa.table({"app": ["b", None, "b", "a", None], "n": [10, 11, 19, 10, 11]})
+SCHEMA = schema_from_arrow(ROWS.schema)
+
+
+def spec(*texts: str) -> Spec:
+    """A spec of these fields."""
+    return Spec(0, parse_partition_fields(texts, SCHEMA))
+
+
+def test_distinct_tuples_in_order_of_appearance() -> None:
+    """Each tuple once, with its rows."""
+    found = tuples_of(ROWS, spec("app", "truncate(10, n)"), SCHEMA)
+    assert found.distinct == [("b", 10), (None, 10), ("a", 10)]
+    assert found.counts == [2, 2, 1]
+    assert found.codes.tolist() == [0, 1, 0, 2, 1]
+    assert not found.in_runs
+
+
+def test_runs() -> None:
+    """Rows of one tuple that lie together are a run, whatever order the runs are in."""
+    rows = ROWS.take(pa.array([3, 0, 2, 1, 4]))
+    assert tuples_of(rows, spec("app"), SCHEMA).in_runs
+
+
+def test_no_fields_and_no_rows() -> None:
+    """Without fields there is one empty tuple; without rows there is none."""
+    assert tuples_of(ROWS, spec(), SCHEMA).distinct == [()]
+    assert tuples_of(ROWS.slice(0, 0), spec("app"), SCHEMA).distinct == []
+    assert tuples_of(ROWS.slice(0, 0), spec(), SCHEMA).distinct == []
+
+
+def test_many_fields_do_not_overflow() -> None:
+    """The codes of several columns with many values each are combined without wrapping around."""
+    count = 1000
+    columns = {f"c{i}": np.arange(count) * (i + 1) for i in range(10)}
+    rows = pa.table(columns)
+    schema = schema_from_arrow(rows.schema)
+    wide = Spec(0, parse_partition_fields(list(columns), schema))
+    found = tuples_of(rows, wide, schema)
+    assert found.distinct == [tuple(i * (j + 1) for j in range(10)) for i in range(count)]
+    assert found.counts == [1] * count
+
+
+def test_a_dropped_column() -> None:
+    """Tuples of a spec whose column is gone cannot be computed."""
+    assert can_compute(spec("app"), SCHEMA)
+    assert not can_compute(spec("app"), Schema(SCHEMA.fields[1:]))
