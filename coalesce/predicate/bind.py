@@ -1,0 +1,375 @@
+"""From names and typed literals to column ids and values of the columns' own types.
+
+Names resolve as Spark resolves them. A literal becomes what Spark 4, in ANSI mode, would compare the column with, said
+in the column's own type (`coercion.py` finds the common type, `cuts.py` the place of the literal in the column's).
+Where that is not certain to be exact, and wherever Spark would refuse or fail, the condition becomes Opaque: the file
+is kept, and Spark has the last word.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby, pairwise
+from typing import Final, NoReturn, assert_never, cast
+
+from coalesce.errors import PredicateError
+from coalesce.model.schema import Schema, did_you_mean
+from coalesce.model.types import (
+    BOOLEAN,
+    FLOATING,
+    INT64,
+    INTEGRAL_BITS,
+    STRING,
+    AtomicType,
+    Field,
+    Value,
+    is_atomic,
+)
+from coalesce.model.values import integer_range, order_key
+from coalesce.predicate import render
+from coalesce.predicate.coercion import cast_value, common_type
+from coalesce.predicate.cuts import Cut, cutter, ordinal_range, value_at, widens
+from coalesce.predicate.expr import (
+    FALSE,
+    NULL,
+    And,
+    Bound,
+    Column,
+    Comparison,
+    Expr,
+    InRange,
+    InSet,
+    IsNull,
+    Literal,
+    Membership,
+    NanTest,
+    Not,
+    NullTest,
+    Opaque,
+    Operator,
+    Or,
+    Prefix,
+    Reference,
+    Truth,
+    Written,
+)
+from coalesce.predicate.names import parts_of
+from coalesce.predicate.tree import join, rewrite
+
+# Spark takes these for columns if there are such columns, and else calls the function of that name.
+_FUNCTIONS_WITHOUT_PARENTHESES: Final = frozenset({
+    "current_catalog", "current_database", "current_date", "current_schema", "current_time", "current_timestamp",
+    "current_user", "localtimestamp", "session_user", "user",
+})  # fmt: skip
+
+
+_EQUALITIES: Final = frozenset({Operator.EQ, Operator.NE, Operator.NULL_SAFE_EQ})
+
+
+def bind(
+    expr: Expr,
+    schema: Schema,
+    *,
+    case_sensitive: bool = False,
+    time_zone: str = "UTC",
+    text: str | None = None,
+) -> Bound:
+    """`expr` about the columns of `schema`. `text` is the predicate's own, so that an error can point into it."""
+    binder = _Binder(schema, case_sensitive, time_zone, text)
+    return cast(Bound, rewrite(expr, binder.leaf, text=text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A column found, and how a literal of some type finds its place among the column's values."""
+
+    reference: Reference
+    type: AtomicType  # what it is compared as: its own type, or the last it is cast to
+    casts: tuple[AtomicType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    schema: Schema
+    case_sensitive: bool
+    time_zone: str
+    text: str | None
+
+    def leaf(self, expr: Expr) -> Bound:
+        """One leaf, bound."""
+        match expr:
+            case Comparison() | Membership() | NullTest() | NanTest() | Prefix() | Truth():
+                target = self._target(expr.column)
+                bound = None if target is None else self._bound(expr, target)
+                return self._opaque(expr) if bound is None else bound
+            case Opaque(text, columns):
+                return Opaque(text, self._ids(columns))
+            case _:  # bound before, or a constant
+                assert not isinstance(expr, And | Or | Not)
+                return expr
+
+    def _bound(self, leaf: Written, target: _Target) -> Bound | None:
+        column = target.reference
+        match leaf:
+            case NullTest():
+                return IsNull(column)
+            case Comparison(_, operator, literal):
+                return self._comparison(target, operator, literal)
+            case Membership(_, literals):
+                return self._membership(target, literals)
+            case NanTest():
+                if column.type not in FLOATING:
+                    return None
+                return And((Not(IsNull(column)), InSet(column, (math.nan,))))
+            case Prefix(_, prefix, whole=whole):
+                if column.type != STRING or target.casts:
+                    return None
+                return InSet(column, (prefix,)) if whole else with_prefix(column, prefix)
+            case Truth():
+                return InSet(column, (True,)) if column.type == BOOLEAN and not target.casts else None
+            case _:
+                assert_never(leaf)
+
+    # --- literals -----------------------------------------------------------------------------------------------
+
+    def _comparison(self, target: _Target, operator: Operator, literal: Literal) -> Bound | None:
+        common = target.type if literal.type is None else common_type(target.type, literal.type)
+        if common is None:
+            return None
+        if literal.value is None:
+            return IsNull(target.reference) if operator is Operator.NULL_SAFE_EQ else NULL
+        assert literal.type is not None
+        value = cast_value(literal.value, literal.type, common, self.time_zone)
+        ranges = self._ranges(target, common)
+        if value is None or ranges is None or _is_constant_to_spark(target.type, operator, literal):
+            return None
+        return ranges.compared(operator, value)
+
+    def _membership(self, target: _Target, literals: tuple[Literal, ...]) -> Bound | None:
+        if not literals:
+            return FALSE  # of an empty list Spark says FALSE, of NULL too
+        common = self._common_type(target.type, literals)
+        if common is None:
+            return None
+        ranges = self._ranges(target, common)
+        if ranges is None:
+            return None
+        values: list[Value] = []
+        for literal in literals:
+            if literal.value is None:
+                continue
+            assert literal.type is not None
+            value = cast_value(literal.value, literal.type, common, self.time_zone)
+            if value is None:
+                return None
+            values.append(value)
+        found = ranges.equal_to_any(values)
+        if len(values) < len(literals):
+            if values and target.reference.type in FLOATING:
+                return None  # of NaN, Spark says NULL to a short list with NULL in it, and FALSE to a long one
+            found.append(NULL)
+        return cast(Bound, join(Or, found))
+
+    def _common_type(self, type_: AtomicType, literals: tuple[Literal, ...]) -> AtomicType | None:
+        """The type a whole list is compared in: of all, one after the other. The order matters, as it does in Spark:
+        a bigint IN ('1', 1.5) is compared as decimal, IN (1.5, '1') as double.
+        """
+        common: AtomicType | None = type_
+        for literal_type, _ in groupby(literal.type for literal in literals):
+            if literal_type is not None and common is not None:
+                common = common_type(common, literal_type)
+        return common
+
+    def _ranges(self, target: _Target, common: AtomicType) -> "_Ranges | None":
+        column = target.reference
+        casts = (*target.casts, common)
+        if all(type_ == column.type for type_ in casts) and ordinal_range(column.type) is None:
+            return _Ranges(column, None)
+        cut = cutter(column.type, casts, self.time_zone)
+        return None if cut is None else _Ranges(column, cut)
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def _target(self, column: Column) -> _Target | None:
+        """The column a name means, or None if that is no column of an atomic type, or its casts are not exact."""
+        field = self._field(column.parts, column.position)
+        if field is None or not is_atomic(field.type):
+            return None
+        own = cast(AtomicType, field.type)
+        chain = (own, *column.casts)
+        if not all(widens(a, b, self.time_zone) for a, b in pairwise(chain)):
+            return None
+        return _Target(Reference(field.id, field.name, own), chain[-1], column.casts)
+
+    def _field(self, parts: tuple[str, ...], position: int | None) -> Field | None:
+        """The field a dotted name means; None for what lies inside a column, or could."""
+        found = self._find(parts[-1])
+        if any(self._is_nested(part) for part in parts[:-1]):
+            return None
+        if found is None and parts[-1].lower() not in _FUNCTIONS_WITHOUT_PARENTHESES:
+            self._unknown(parts[-1], position)
+        return found
+
+    def _find(self, name: str) -> Field | None:
+        return self.schema.find(name, case_sensitive=self.case_sensitive)
+
+    def _is_nested(self, name: str) -> bool:
+        field = self._find(name)
+        return field is not None and not is_atomic(field.type)
+
+    def _unknown(self, name: str, position: int | None) -> NoReturn:
+        if position is None and self.text is not None:
+            place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)
+            position = None if place is None else place.start()
+        message = f"there is no column {name!r}{did_you_mean(name, self.schema.names)}"
+        raise PredicateError(message, self.text, position)
+
+    # --- what stays as it is --------------------------------------------------------------------------------------
+
+    def _opaque(self, leaf: Written) -> Opaque:
+        field = self._field(leaf.column.parts, leaf.column.position)
+        ids = self._inside_ids(leaf.column.parts) if field is None else frozenset({field.id})
+        return Opaque(render.written_sql(leaf), ids)
+
+    def _ids(self, names: frozenset[str] | frozenset[int] | None) -> frozenset[int] | None:
+        if names is None:
+            return None
+        ids: set[int] = set()
+        for name in names:
+            if isinstance(name, int):
+                ids.add(name)
+                continue
+            parts = parts_of(name)
+            if parts is None:
+                return None
+            if self._find(parts[-1]) is None and not did_you_mean(parts[-1], self.schema.names).endswith("?"):
+                return None  # no column is called anything like it: it may name a unit, a collation, a function
+            field = self._field(parts, None)
+            inside = self._inside_ids(parts) if field is None else frozenset({field.id})
+            if inside is None:
+                return None
+            ids |= inside
+        return frozenset(ids)
+
+    def _inside_ids(self, parts: tuple[str, ...]) -> frozenset[int] | None:
+        """The columns that a name may lie inside of: all that its parts name. None if it names none."""
+        fields = [self._find(part) for part in parts]
+        return frozenset(f.id for f in fields if f is not None) or None
+
+
+def _is_constant_to_spark(type_: AtomicType, operator: Operator, literal: Literal) -> bool:
+    """Whether Spark may answer TRUE or FALSE without looking, so that NULL < 1e20BD is TRUE.
+
+    It does so when an integer is compared with a decimal literal that is beyond every bigint.
+    """
+    if type_ not in INTEGRAL_BITS or not isinstance(literal.value, Decimal) or operator in _EQUALITIES:
+        return False
+    least, greatest = integer_range(INT64)
+    return not least <= literal.value <= greatest
+
+
+# --- comparisons as ranges --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """Comparisons of a column with values of a common type; `cut` is None for text and binary, compared as they are."""
+
+    column: Reference
+    cut: Callable[[Value], Cut] | None
+
+    def compared(self, operator: Operator, value: Value) -> Bound:
+        """`column operator value`."""
+        equal = self._equal(value)
+        match operator:
+            case Operator.EQ:
+                return equal
+            case Operator.NE:
+                return Not(equal)
+            case Operator.NULL_SAFE_EQ:
+                return And((Not(IsNull(self.column)), equal))
+        if isinstance(equal, InSet) and equal.values:
+            return self._beyond(operator, equal.values[0])
+        cut = self._cut(value)
+        if operator in (Operator.LT, Operator.LE):
+            return self._below(cut.first_not_below if operator is Operator.LT else cut.first_above)
+        return self._from(cut.first_not_below if operator is Operator.GE else cut.first_above)
+
+    def equal_to_any(self, values: Iterable[Value]) -> list[Expr]:
+        """`column = value` for any of them: one set, and a range for each value that several column values round to."""
+        single: dict[object, Value] = {}
+        ranges: dict[InRange, None] = {}
+        type_ = self.column.type
+        for value in values:
+            equal = self._equal(value)
+            if isinstance(equal, InSet):
+                for own in equal.values:
+                    single.setdefault(order_key(type_, own), own)
+            else:
+                ranges[equal] = None
+        in_order = [single[key] for key in sorted(single)]  # type: ignore[type-var]
+        return [InSet(self.column, tuple(in_order)), *ranges] if in_order or not ranges else list(ranges)
+
+    def _cut(self, value: Value) -> Cut:
+        assert self.cut is not None
+        return self.cut(value)
+
+    def _equal(self, value: Value) -> InSet | InRange:
+        if self.cut is None:
+            return InSet(self.column, (value,))
+        cut = self.cut(value)
+        first, count = cut.first_not_below, cut.first_above - cut.first_not_below
+        if count <= 1:
+            return InSet(self.column, tuple(self._value(first + i) for i in range(count)))
+        return InRange(self.column, self._value(first), True, self._value(cut.first_above - 1), True)
+
+    def _beyond(self, operator: Operator, own: Value) -> Bound:
+        """A comparison with one of the column's own values."""
+        inclusive = operator in (Operator.LE, Operator.GE)
+        if operator in (Operator.LT, Operator.LE):
+            return InRange(self.column, None, False, own, inclusive)
+        return InRange(self.column, own, inclusive, None, False)
+
+    def _below(self, ordinal: int) -> Bound:
+        least, greatest = self._bounds()
+        if ordinal <= least:
+            return InSet(self.column, ())
+        if ordinal > greatest:
+            return Not(InSet(self.column, ()))
+        return InRange(self.column, None, False, self._value(ordinal), False)
+
+    def _from(self, ordinal: int) -> Bound:
+        least, greatest = self._bounds()
+        if ordinal > greatest:
+            return InSet(self.column, ())
+        if ordinal <= least:
+            return Not(InSet(self.column, ()))
+        return InRange(self.column, self._value(ordinal), True, None, False)
+
+    def _bounds(self) -> tuple[int, int]:
+        bounds = ordinal_range(self.column.type)
+        assert bounds is not None
+        return bounds
+
+    def _value(self, ordinal: int) -> Value:
+        return value_at(self.column.type, ordinal)
+
+
+def with_prefix(column: Reference, prefix: str) -> Bound:
+    """The column starts with `prefix`: a range up to the next text that does not."""
+    if not prefix:
+        return Not(InSet(column, ()))
+    return InRange(column, prefix, True, _after_prefix(prefix), False)
+
+
+def _after_prefix(prefix: str) -> str | None:
+    """The least text above all that start with `prefix`; None if there is none."""
+    while prefix:
+        code = ord(prefix[-1])
+        prefix = prefix[:-1]
+        if code < 0x10FFFF:
+            # There is no character between U+D7FF and U+E000.
+            return prefix + chr(0xE000 if code == 0xD7FF else code + 1)
+    return None
