@@ -20,7 +20,7 @@ from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.table.engine import Place
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ArrowScan:
     """The rows of the plan's files for which its whole predicate is TRUE; `columns` None is all of them."""
 

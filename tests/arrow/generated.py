@@ -12,7 +12,22 @@ from coalesce.model.schema import Schema
 from coalesce.model.spec import field_text, parse_partition_fields
 from coalesce.model.transforms import Transform, result_type, transform
 from coalesce.model.types import AtomicType, Field, ListType, MapType, StructType, Type, is_atomic
+from coalesce.model.values import order_key, values_of
 from coalesce.model.version import Version
+from coalesce.predicate.expr import (
+    FALSE,
+    NULL,
+    TRUE,
+    And,
+    Bound,
+    InRange,
+    InSet,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    Reference,
+)
 from tests.builders import make_version
 from tests.strategies import schemas, values
 
@@ -93,6 +108,41 @@ def nested_values(type_: Type, *, nulls: bool = True) -> st.SearchStrategy[objec
         case _:
             return values(type_, nulls=nulls)
     return st.none() | some if nulls else some
+
+
+@st.composite
+def predicates(draw: st.DrawFn, generated: Generated, depth: int = 3) -> Bound:
+    """Bound predicates over the table's columns that ask about values it holds, conditions nobody knows among them."""
+    if depth > 0 and draw(st.booleans()):
+        parts = tuple(draw(st.lists(predicates(generated, depth - 1), min_size=1, max_size=3)))
+        joined: list[Bound] = [And(parts), Or(parts), Not(parts[0])]
+        return draw(st.sampled_from(joined))
+    kind = draw(st.sampled_from(["leaf"] * 8 + ["constant", "opaque"]))
+    if kind == "constant":
+        return draw(st.sampled_from([TRUE, FALSE, NULL]))
+    if kind == "opaque":
+        return Opaque("f(x)")
+    field = draw(st.sampled_from(generated.version.schema.fields))
+    if not is_atomic(field.type):
+        return IsNull(Reference(field.id, field.name, field.type))  # type: ignore[arg-type]
+    return draw(_leaves(generated, field))
+
+
+@st.composite
+def _leaves(draw: st.DrawFn, generated: Generated, field: Field) -> Bound:
+    type_ = generated.version.schema.atomic(field.id)
+    assert type_ is not None
+    column = Reference(field.id, field.name, type_)
+    held = [v for v in values_of(type_, generated.rows.column(field.name)) if v is not None]
+    literals = st.sampled_from(held) | values(type_, nulls=False) if held else values(type_, nulls=False)
+    kind = draw(st.sampled_from(["null", "set", "range", "range"]))
+    if kind == "null":
+        return IsNull(column)
+    if kind == "set":
+        distinct = {order_key(type_, v): v for v in draw(st.lists(literals, max_size=3))}
+        return InSet(column, tuple(distinct[k] for k in sorted(distinct)))
+    lower, upper = draw(st.none() | literals), draw(st.none() | literals)
+    return InRange(column, lower, draw(st.booleans()), upper, draw(st.booleans()))
 
 
 def plain_rows(table: pa.Table) -> list[str]:

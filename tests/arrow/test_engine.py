@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coalesce.arrow.engine import ArrowEngine
+from coalesce.errors import SchemaError
+from coalesce.table.engine import Engine, Scan
+from tests.builders import bound, make_place, make_plan_over, make_version
+
+pd = pytest.importorskip("pandas")
+
+TABLE = pa.table({"app": ["a", "b"], "n": [1, 2]})
+KINDS = [
+    TABLE,
+    TABLE.to_batches()[0],
+    TABLE.to_reader(),
+    TABLE.to_pandas(),
+    TABLE.to_pandas().set_index(pd.Index([7, 8], name="k")),
+]
+
+
+def test_it_is_an_engine(tmp_path: Path) -> None:
+    """Rows in, rows out, through the protocol the table uses."""
+    engine: Engine = ArrowEngine()
+    place = make_place(tmp_path, make_version(TABLE.schema, ["app"]))
+    files = engine.write(place, TABLE)
+    scan: Scan = engine.scan(place, make_plan_over(place.version, files, "n > 1"), ["app"])
+    assert scan.to_arrow().to_pydict() == {"app": ["b"]}
+    left = engine.rewrite(place, files, bound(place.version, "n > 1"))
+    assert [f.tuples for f in left] == [(("a",),)]
+
+
+@pytest.mark.parametrize("data", KINDS, ids=lambda data: type(data).__name__)
+def test_what_it_accepts(tmp_path: Path, data: object) -> None:
+    """Arrow's tables, batches and readers and pandas' data frames, whose index is no column."""
+    engine = ArrowEngine()
+    assert engine.accepts(data)
+    assert engine.infer_schema(data).names == ("app", "n")
+    files = engine.write(make_place(tmp_path, make_version(TABLE.schema)), data)
+    assert sum(f.rows for f in files) == 2
+
+
+def test_a_schema_is_accepted_but_has_no_rows(tmp_path: Path) -> None:
+    """A table can be created from a schema; writing one is a mistake."""
+    engine = ArrowEngine()
+    assert engine.accepts(TABLE.schema)
+    assert engine.infer_schema(TABLE.schema).names == ("app", "n")
+    with pytest.raises(SchemaError, match="a Schema has no rows to write"):
+        engine.write(make_place(tmp_path, make_version(TABLE.schema)), TABLE.schema)
+
+
+@pytest.mark.parametrize("data", [None, 1, "rows", [{"a": 1}], {"a": [1]}, np.zeros(3)])
+def test_what_it_leaves_to_others(data: object) -> None:
+    """What is not Arrow's or pandas' is not taken."""
+    assert not ArrowEngine().accepts(data)
+
+
+def test_nanoseconds_of_pandas(tmp_path: Path) -> None:
+    """Pandas counts nanoseconds; they are taken as long as none is lost."""
+    place = make_place(tmp_path, make_version(pa.schema([("t", pa.timestamp("us"))])))
+    ArrowEngine().write(place, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000001"])}))
+    with pytest.raises(SchemaError, match="would lose data"):
+        ArrowEngine().write(place, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000000001"])}))
