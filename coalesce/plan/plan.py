@@ -12,7 +12,7 @@ import numpy as np
 
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
-from coalesce.plan.planner import Judge, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
+from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import conjuncts
@@ -28,6 +28,7 @@ class Plan:
     predicate: Bound
     manifests: tuple[PlannedManifest, ...]
     load: LoadManifest
+    opaque: JudgeOpaque | None = None
 
     @property
     def file_count(self) -> int:
@@ -63,7 +64,7 @@ class Plan:
     def satisfied(self) -> tuple[Mask, ...]:
         """For each conjunct, in which of `files` every row surely satisfies it."""
         return tuple(
-            np.concatenate([_satisfied(m, self.version, c) for m in self.manifests])
+            np.concatenate([_satisfied(m, Judge(c, self.version.schema, self.opaque)) for m in self.manifests])
             if self.manifests
             else np.empty(0, np.bool_)
             for c in self.conjuncts
@@ -78,7 +79,7 @@ class Plan:
     @cached_property
     def report(self) -> Report:
         """How many manifests, files and bytes each stage took away."""
-        return make_report(self.version, self.predicate, self.manifests, self.load, self.residual)
+        return make_report(self.version, self.predicate, self.manifests, self.load, self.residual, self.opaque)
 
     def explain(self) -> str:
         """The report, for people."""
@@ -98,20 +99,22 @@ class Plan:
         return f"<plan for {to_sql(self.predicate)}: {self.file_count} of {self.version.files} files>"
 
 
-def make_plan(version: Version, predicate: Bound, load: LoadManifest) -> Plan:
-    """Plan a bound and normalized predicate on a version; `load` brings a manifest's index."""
-    judge = Judge(predicate, version.schema)
+def make_plan(version: Version, predicate: Bound, load: LoadManifest, opaque: JudgeOpaque | None = None) -> Plan:
+    """Plan a bound and normalized predicate on a version; `load` brings a manifest's index.
+
+    `opaque` judges conditions that only an engine understands; without it they prune nothing.
+    """
+    judge = Judge(predicate, version.schema, opaque)
     planned = (
         plan_manifest(judge, ref, version.spec_by_id(ref.spec_id), load(ref))
         for ref in kept_manifests(version, predicate)
     )
-    return Plan(version, predicate, tuple(m for m in planned if len(m.files)), load)
+    return Plan(version, predicate, tuple(m for m in planned if len(m.files)), load, opaque)
 
 
-def _satisfied(planned: PlannedManifest, version: Version, conjunct: Bound) -> Mask:
+def _satisfied(planned: PlannedManifest, judge: Judge) -> Mask:
     """In which of the planned files every tuple surely satisfies the conjunct, not only those that were looked for."""
     index, spec = planned.index, planned.spec
-    judge = Judge(conjunct, version.schema)
     sure = np.ones(len(index.entries), np.bool_)
     asked = np.zeros(len(index.entries), np.bool_)
     asked[planned.files] = True

@@ -31,6 +31,11 @@ from coalesce.predicate.project import bounds_domain
 LoadManifest = Callable[[ManifestRef], ManifestIndex]
 Domains = dict[int, Domain]
 
+# Some distinct tuples of a manifest, or all of them (None).
+Tuples = tuple[Spec, ManifestIndex, npt.NDArray[np.integer] | None]
+# The outcomes of a condition that only an engine understands, at some tuples; None if it cannot say.
+JudgeOpaque = Callable[[Opaque, Tuples], Outcomes | None]
+
 
 @dataclass(frozen=True)
 class PlannedManifest:
@@ -57,13 +62,20 @@ class Judge:
 
     predicate: Bound
     schema: Schema
+    opaque: JudgeOpaque | None = None
 
-    def outcomes(self, domains: Domains, count: int, expr: Bound | None = None) -> Outcomes:
-        """The possible outcomes at each of `count` places; a column without a domain is unknown."""
+    def outcomes(
+        self, domains: Domains, count: int, expr: Bound | None = None, tuples: Tuples | None = None
+    ) -> Outcomes:
+        """The possible outcomes at each of `count` places; a column without a domain is unknown.
+
+        `tuples` says which tuples stand at the places, if that is what they are.
+        """
 
         def leaf(asked: Leaf | Opaque) -> Outcomes:
             if isinstance(asked, Opaque):
-                return np.full(count, ANYTHING, np.uint8)
+                known = None if self.opaque is None or tuples is None else self.opaque(asked, tuples)
+                return np.full(count, ANYTHING, np.uint8) if known is None else known
             domain = domains.get(asked.column.id)
             return (Unknown(count) if domain is None else domain).outcomes(asked)
 
@@ -71,9 +83,10 @@ class Judge:
 
     def at_pairs(self, spec: Spec, index: ManifestIndex, pairs: Positions) -> Outcomes:
         """The possible outcomes at (file, tuple) pairs: the tuple is known, the file has statistics."""
-        domains = index.tuple_domains(spec, self.schema, index.reference_tuple[pairs])
+        tuples = index.reference_tuple[pairs]
+        domains = index.tuple_domains(spec, self.schema, tuples)
         _add_statistics(domains, self.statistics(index), index.reference_file[pairs])
-        return self.outcomes(domains, len(pairs))
+        return self.outcomes(domains, len(pairs), tuples=(spec, index, tuples))
 
     def at_files(self, spec: Spec, index: ManifestIndex, files: Positions) -> Outcomes:
         """The possible outcomes in files whose tuples are unknown: they have physical keys and statistics."""
@@ -147,7 +160,7 @@ def _matching_tuples(judge: Judge, spec: Spec, index: ManifestIndex) -> tuple[Po
     """The distinct tuples on which the predicate may be TRUE, in order, and its outcomes there."""
     tuples = _candidates(judge, spec, index)
     count = index.tuple_count if tuples is None else len(tuples)
-    outcomes = judge.outcomes(index.tuple_domains(spec, judge.schema, tuples), count)
+    outcomes = judge.outcomes(index.tuple_domains(spec, judge.schema, tuples), count, tuples=(spec, index, tuples))
     may = np.flatnonzero(may_be_true(outcomes))
     return (may if tuples is None else tuples[may]), outcomes[may]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from coalesce.model.spec import field_text
 from coalesce.model.version import Version
-from coalesce.plan.planner import Judge, LoadManifest, PlannedManifest, kept_manifests
+from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifest, PlannedManifest, kept_manifests
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.outcomes import may_be_true
 from coalesce.predicate.render import to_sql
@@ -40,10 +40,15 @@ class Report:
 
 
 def make_report(
-    version: Version, predicate: Bound, planned: Sequence[PlannedManifest], load: LoadManifest, residual: Bound
+    version: Version,
+    predicate: Bound,
+    planned: Sequence[PlannedManifest],
+    load: LoadManifest,
+    residual: Bound,
+    opaque: JudgeOpaque | None = None,
 ) -> Report:
     """Run the stages one after the other and count; the plan itself took a shorter way to the same files."""
-    judge = Judge(predicate, version.schema)
+    judge = Judge(predicate, version.schema, opaque)
     kept = kept_manifests(version, predicate)
     stages = [
         Stage(
@@ -67,7 +72,8 @@ def make_report(
         everything = np.arange(len(index.entries))
         by_key = may_be_true(judge.outcomes(index.physical_domains(spec, version.schema, everything), len(everything)))
         after_keys.add(by_key, index.bytes)
-        tuples = may_be_true(judge.outcomes(index.tuple_domains(spec, version.schema), index.tuple_count))
+        domains = index.tuple_domains(spec, version.schema)
+        tuples = may_be_true(judge.outcomes(domains, index.tuple_count, tuples=(spec, index, None)))
         by_tuple = by_key & ~index.trusted
         by_tuple[index.reference_file[tuples[index.reference_tuple]]] = True
         after_tuples.add(by_tuple, index.bytes)

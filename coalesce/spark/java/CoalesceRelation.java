@@ -1,0 +1,139 @@
+package coalesce.spark;
+
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.sources.InsertableRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * One version of a table as Spark's own file relation, so that it is scanned by Spark's own Parquet reader.
+ *
+ * <p>Spark would write plain files into the directory of a file relation, and no version would name them. Three guards:
+ * it is an InsertableRelation, which Spark asks first; `copy` keeps it one; and its index has two root paths, to which
+ * Spark refuses to write.
+ */
+public class CoalesceRelation extends HadoopFsRelation implements InsertableRelation {
+
+  /**
+   * An option Spark did not pass. A catalog lookup then finds that the options differ from the table's and asks for a
+   * copy, which is the one moment at which a lookup can be told from other uses: see `copy`.
+   */
+  private static final String FRESH = "coalesce.fresh";
+
+  private CoalesceRelation(
+      FileIndex location,
+      StructType partitionSchema,
+      StructType dataSchema,
+      Option bucketSpec,
+      FileFormat fileFormat,
+      scala.collection.immutable.Map options,
+      SparkSession session) {
+    super(location, partitionSchema, dataSchema, bucketSpec, fileFormat, options, session);
+  }
+
+  /** The relation that Python's answer to "resolve" describes. */
+  static CoalesceRelation of(Map answer, scala.collection.immutable.Map options, SparkSession session) {
+    StructType schema = (StructType) DataType.fromJson((String) answer.get("schema"));
+    StructType constants = new StructType();
+    Iterator names = ((List) answer.get("constants")).iterator();
+    while (names.hasNext()) {
+      constants = constants.add(schema.apply((String) names.next()));
+    }
+    String stored = (String) answer.get("stored");
+    FileFormat format =
+        stored == null
+            ? new ParquetFileFormat()
+            : new MappedParquet(schema, (StructType) DataType.fromJson(stored));
+    return new CoalesceRelation(
+        PlannedFiles.of(answer, constants),
+        constants,
+        schema,
+        Option.empty(),
+        format,
+        (scala.collection.immutable.Map) options.updated(FRESH, "true"),
+        session);
+  }
+
+  /** The index, unless someone has put another one in its place. */
+  PlannedFiles files() {
+    return location() instanceof PlannedFiles ? (PlannedFiles) location() : null;
+  }
+
+  public void insert(Dataset data, boolean overwrite) {
+    Map question = Bridge.question("insert");
+    question.put("table", files().table());
+    question.put("overwrite", Boolean.valueOf(overwrite));
+    question.put("options", new HashMap(CollectionConverters.asJava(options())));
+    Bridge.ask(question, data);
+  }
+
+  /**
+   * A copy is a CoalesceRelation too. And a catalog lookup, which ends in this call, leaves no relation behind in the
+   * session's cache of relations: the next lookup resolves the table anew, at the version and with the columns it has
+   * then. That is how a table in the catalog follows commits, this session's and everyone's.
+   */
+  public HadoopFsRelation copy(
+      FileIndex location,
+      StructType partitionSchema,
+      StructType dataSchema,
+      Option bucketSpec,
+      FileFormat fileFormat,
+      scala.collection.immutable.Map options,
+      SparkSession session) {
+    if (options().contains(FRESH) && !options.contains(FRESH)) {
+      forget(session);
+    }
+    return new CoalesceRelation(
+        location, partitionSchema, dataSchema, bucketSpec, fileFormat, options, session);
+  }
+
+  /** Take this relation out of the session's cache. Spark offers that by name only, and nobody told us the name. */
+  private void forget(SparkSession session) {
+    SessionCatalog catalog = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalog();
+    try {
+      Method accessor = SessionCatalog.class.getDeclaredMethod("tableRelationCache", new Class[0]);
+      accessor.setAccessible(true);
+      Object cache = accessor.invoke(catalog, new Object[0]);
+      Method asMap = Class.forName("org.sparkproject.guava.cache.Cache").getMethod("asMap", new Class[0]);
+      Iterator plans = ((Map) asMap.invoke(cache, new Object[0])).values().iterator();
+      while (plans.hasNext()) {
+        Object plan = plans.next();
+        if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() == this) {
+          plans.remove();
+        }
+      }
+    } catch (ReflectiveOperationException changed) {
+      catalog.invalidateAllCachedTables(); // costs other tables a new listing, and nobody a wrong answer
+    }
+  }
+
+  /**
+   * Never empty: it makes CREATE TABLE store no schema in the catalog but look it up each time. A stored one would be
+   * out of date after the table's next evolution.
+   */
+  public scala.collection.immutable.Map overlappedPartCols() {
+    HashMap overlapped = new HashMap();
+    overlapped.put(schema().fields()[0].name(), schema().fields()[0]);
+    return scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(overlapped));
+  }
+
+  /** What stands after "FileScan" in explain(), and after "Scan" in the SQL tab. */
+  public String toString() {
+    PlannedFiles files = files();
+    return files == null ? "coalesce" : "coalesce " + files.description();
+  }
+}

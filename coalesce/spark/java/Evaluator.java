@@ -1,0 +1,156 @@
+package coalesce.spark;
+
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Conditions that only Catalyst understands, evaluated by Catalyst, here in the driver.
+ *
+ * <p>Python knows which values the partition columns have; `lower(app) = 'x'` or `date_format(dt, 'yyyy-MM') = …` over
+ * those values decides which files may match. The expression is the query's own, analysed and typed.
+ */
+public final class Evaluator {
+  private final Collection filters;
+  private Map conditions; // SQL text -> boolean expression; filled at the first question
+
+  Evaluator(Collection filters) {
+    this.filters = filters;
+  }
+
+  /**
+   * For each row 'T', 'F', 'N' for NULL or '?' if evaluating it fails (Spark will say so, if it comes to that row).
+   *
+   * <p>`columns` are the names of a row's values and `rows` the rows, each ended by NUL. Empty if the condition is none
+   * of the query's, or one that must not be evaluated here.
+   */
+  public synchronized String evaluate(String sql, String columns, String rows) {
+    Expression condition = (Expression) conditions().get(stripped(sql));
+    if (condition == null) {
+      return "";
+    }
+    StructType types = types(condition, columns);
+    if (types == null) {
+      return "";
+    }
+    Expression bound = Filters.bound(condition, types);
+    StringBuilder outcomes = new StringBuilder();
+    int start = 0;
+    while (start < rows.length()) {
+      int end = rows.indexOf(0, start);
+      outcomes.append(outcome(bound, rows.substring(start, end), types));
+      start = end + 1;
+    }
+    return outcomes.toString();
+  }
+
+  private static char outcome(Expression bound, String row, StructType types) {
+    try {
+      Object value = bound.eval(Values.row(row, types));
+      return value == null ? 'N' : ((Boolean) value).booleanValue() ? 'T' : 'F';
+    } catch (Throwable error) {
+      if (error instanceof VirtualMachineError) {
+        throw (VirtualMachineError) error;
+      }
+      return '?';
+    }
+  }
+
+  /** The named columns, as the condition has them; null if it reads another one. */
+  private static StructType types(Expression condition, String columns) {
+    HashMap known = new HashMap();
+    Iterator references = CollectionConverters.asJava(condition.references().toSeq()).iterator();
+    while (references.hasNext()) {
+      AttributeReference reference = (AttributeReference) references.next();
+      known.put(reference.name(), reference.dataType());
+    }
+    StructType types = new StructType();
+    int start = 0;
+    while (start < columns.length()) {
+      int end = columns.indexOf(0, start);
+      DataType type = (DataType) known.remove(columns.substring(start, end));
+      if (type == null) {
+        return null;
+      }
+      types = types.add(columns.substring(start, end), type);
+      start = end + 1;
+    }
+    return known.isEmpty() ? types : null;
+  }
+
+  private Map conditions() {
+    if (conditions == null) {
+      conditions = new HashMap();
+      Iterator each = filters.iterator();
+      while (each.hasNext()) {
+        collect((Expression) each.next());
+      }
+    }
+    return conditions;
+  }
+
+  private void collect(Expression expression) {
+    if (expression.dataType() instanceof BooleanType && expression.deterministic() && !callsUser(expression)) {
+      conditions.put(stripped(expression.sql()), expression);
+    }
+    Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      collect((Expression) children.apply(i));
+    }
+  }
+
+  /** A user's function may need what only executors have, or cost what only executors should pay. */
+  private static boolean callsUser(Expression expression) {
+    if (expression instanceof UserDefinedExpression) {
+      return true;
+    }
+    Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (callsUser((Expression) children.apply(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The text without parentheses around all of it. */
+  static String stripped(String sql) {
+    String text = sql.trim();
+    while (text.startsWith("(") && closes(text) == text.length() - 1) {
+      text = text.substring(1, text.length() - 1).trim();
+    }
+    return text;
+  }
+
+  /** Where the first parenthesis is closed. */
+  private static int closes(String text) {
+    int depth = 0;
+    char quote = 0;
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      if (quote != 0) {
+        if (c == '\\' && quote != '`') {
+          i++;
+        } else if (c == quote) {
+          quote = 0;
+        }
+      } else if (c == '\'' || c == '"' || c == '`') {
+        quote = c;
+      } else if (c == '(') {
+        depth++;
+      } else if (c == ')' && --depth == 0) {
+        return i;
+      }
+    }
+    return -1;
+  }
+}

@@ -1,0 +1,156 @@
+package coalesce.spark;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.Predicate;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/** What a query asks of a scan's rows, as Catalyst has it, made ready for Python or applied here. */
+final class Filters {
+  private Filters() {}
+
+  /** The conditions that must all hold. */
+  static List conjuncts(Expression condition) {
+    ArrayList found = new ArrayList();
+    ArrayList todo = new ArrayList();
+    todo.add(condition);
+    while (!todo.isEmpty()) {
+      Expression next = (Expression) todo.remove(todo.size() - 1);
+      if (next instanceof And) {
+        todo.add(((And) next).right());
+        todo.add(((And) next).left());
+      } else {
+        found.add(next);
+      }
+    }
+    return found;
+  }
+
+  /**
+   * SQL text → expression, attributes by their bare names. `names` says what the table calls an attribute (by its id)
+   * where the query may have written it differently; null where Spark has seen to that.
+   *
+   * <p>What needs a subquery's result or is not deterministic is left out: Spark checks it in the rows.
+   */
+  static Map bySql(Seq filters, Map names) {
+    return bySql(CollectionConverters.asJava(filters), names);
+  }
+
+  static Map bySql(List filters, Map names) {
+    LinkedHashMap found = new LinkedHashMap();
+    for (int i = 0; i < filters.size(); i++) {
+      Expression filter = (Expression) filters.get(i);
+      if (filter.deterministic() && !hasPlan(filter)) {
+        try {
+          Expression bare = (Expression) filter.transform(new Bare(names));
+          found.put(bare.sql(), bare);
+        } catch (RuntimeException inexpressible) {
+          continue; // not every expression has SQL; the files are kept
+        }
+      }
+    }
+    return found;
+  }
+
+  private static boolean hasPlan(Expression expression) {
+    if (expression instanceof PlanExpression || expression instanceof DynamicPruning) {
+      return true;
+    }
+    Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (hasPlan((Expression) children.apply(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Attributes without their qualifiers: `app` for `spark_catalog.default.events.app`. */
+  private static final class Bare extends AbstractPartialFunction {
+    private final Map names;
+
+    Bare(Map names) {
+      this.names = names;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      AttributeReference attribute = (AttributeReference) node;
+      if (names != null && names.containsKey(attribute.exprId())) {
+        attribute = attribute.withName((String) names.get(attribute.exprId()));
+      }
+      return attribute.withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
+    }
+  }
+
+  /** `filters` on rows of `columns`, exactly as Spark evaluates them; errors are Spark's, too. */
+  static Exactly exactly(Seq filters, StructType columns) {
+    InterpretedPredicate[] predicates = new InterpretedPredicate[filters.size()];
+    for (int i = 0; i < predicates.length; i++) {
+      predicates[i] = Predicate.createInterpreted(bound((Expression) filters.apply(i), columns));
+    }
+    return new Exactly(predicates);
+  }
+
+  static final class Exactly {
+    private final InterpretedPredicate[] predicates;
+
+    Exactly(InterpretedPredicate[] predicates) {
+      this.predicates = predicates;
+    }
+
+    boolean holds(InternalRow row) {
+      for (int i = 0; i < predicates.length; i++) {
+        if (!predicates[i].eval(row)) {
+          return false;
+        }
+      }
+      return true;
+    }
+  }
+
+  /** The expression over a row of `columns`, found by name. */
+  static Expression bound(Expression expression, StructType columns) {
+    return (Expression) expression.transform(new Places(columns));
+  }
+
+  private static final class Places extends AbstractPartialFunction {
+    private final StructType columns;
+
+    Places(StructType columns) {
+      this.columns = columns;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      AttributeReference attribute = (AttributeReference) node;
+      return new BoundReference(columns.fieldIndex(attribute.name()), attribute.dataType(), true);
+    }
+  }
+}

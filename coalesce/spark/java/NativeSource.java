@@ -1,0 +1,106 @@
+package coalesce.spark;
+
+import java.lang.ref.WeakReference;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.RelationProvider;
+import org.apache.spark.sql.sources.SchemaRelationProvider;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** What `format("coalesce")` and `USING coalesce` mean. */
+public class NativeSource
+    implements RelationProvider, SchemaRelationProvider, CreatableRelationProvider, DataSourceRegister {
+
+  /** The newest versions this thread has looked up for the query it is analysing: see `newest`. */
+  private static final ThreadLocal SEEN = new ThreadLocal();
+
+  public String shortName() {
+    return "coalesce";
+  }
+
+  public boolean supportsDataType(DataType type) {
+    return true; // the table's schema decides, with an error that says what to do
+  }
+
+  public BaseRelation createRelation(SQLContext context, scala.collection.immutable.Map options) {
+    return resolve(context.sparkSession(), options, null);
+  }
+
+  /** The table has a schema of its own, so a given one counts only where CREATE TABLE is to make a table. */
+  public BaseRelation createRelation(
+      SQLContext context, scala.collection.immutable.Map options, StructType schema) {
+    return resolve(context.sparkSession(), options, schema);
+  }
+
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, scala.collection.immutable.Map options, Dataset data) {
+    Map question = Bridge.question("save");
+    question.put("table", location(options));
+    question.put("mode", mode.name());
+    question.put("options", new HashMap(CollectionConverters.asJava(options)));
+    Bridge.ask(question, data);
+    return new WrittenTable(context, data.schema());
+  }
+
+  /** The relation that reads one version of the table: the one the options name, or the newest. */
+  static CoalesceRelation resolve(
+      SparkSession session, scala.collection.immutable.Map options, StructType schema) {
+    String table = location(options);
+    Map given = new HashMap(CollectionConverters.asJava(options));
+    Map question = Bridge.question("resolve");
+    question.put("table", table);
+    question.put("options", given);
+    if (schema != null) {
+      question.put("schema", schema.json());
+    }
+    Map newest = newest();
+    boolean follows = !given.containsKey("version") && !given.containsKey("asof") && !given.containsKey("asOf");
+    if (follows && newest.containsKey(table)) {
+      question.put("version", newest.get(table));
+    }
+    Map answer = Bridge.read(Bridge.ask(question, session));
+    if (follows) {
+      newest.put(table, answer.get("version"));
+    }
+    PruneFiles.install(session);
+    return CoalesceRelation.of(answer, options, session);
+  }
+
+  /**
+   * Versions by table, for as long as one query is being analysed: a table that a query names twice is read at one
+   * version, whatever is committed between the two look-ups. Spark gives each analysis a fresh relation cache, which
+   * serves as the sign of it.
+   */
+  private static Map newest() {
+    Object analysis = AnalysisContext.get().relationCache();
+    Object[] seen = (Object[]) SEEN.get();
+    if (seen == null || ((WeakReference) seen[0]).get() != analysis) {
+      seen = new Object[] {new WeakReference(analysis), new HashMap()};
+      SEEN.set(seen);
+    }
+    return (Map) seen[1];
+  }
+
+  /** The table's location as Python's storage takes it: a plain path on this machine, else a URI, both literal. */
+  private static String location(scala.collection.immutable.Map options) {
+    scala.Option given = options.get("path");
+    if (given.isEmpty()) {
+      throw new IllegalArgumentException("say where the table lies: load(path), save(path) or LOCATION 'path'.");
+    }
+    String text = (String) given.get();
+    java.net.URI uri = new Path(text).toUri();
+    return "file".equals(uri.getScheme()) ? uri.getPath() : text;
+  }
+}

@@ -1,0 +1,204 @@
+package coalesce.spark;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The files of one version of a table. Which of them a scan needs, the planner in Python says, for each scan anew.
+ *
+ * <p>Immutable: the version never changes, and what one query's filters leave out another query never misses. Columns
+ * that are constant in every file (`dt`, where each file has one) are given to Spark as partition values, so that joins
+ * prune by them; all other columns are in the files.
+ */
+public class PlannedFiles implements FileIndex {
+  private static final scala.collection.immutable.Map NO_METADATA =
+      scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(new java.util.HashMap()));
+  private static final long BLOCK = 128L * 1024 * 1024;
+
+  private final Map table; // Python's answer to "resolve"
+  private final StructType constants;
+  private final Map filters; // what the query asks of every row of this scan: SQL text -> expression
+  private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
+
+  private PlannedFiles(Map table, StructType constants, Map filters, Map estimate) {
+    this.table = table;
+    this.constants = constants;
+    this.filters = filters;
+    this.estimate = estimate;
+  }
+
+  static PlannedFiles of(Map answer, StructType constants) {
+    return new PlannedFiles(answer, constants, new LinkedHashMap(), null);
+  }
+
+  String table() {
+    return (String) table.get("table");
+  }
+
+  boolean isEstimated() {
+    return estimate != null;
+  }
+
+  boolean isEstimatedFor(Map filters) {
+    return estimate != null && this.filters.keySet().equals(filters.keySet());
+  }
+
+  /**
+   * The same files, for a scan under `filters`, with the size of what they leave.
+   *
+   * <p>Spark shows `listFiles` only the filters that speak of constant columns alone or of other columns alone. Kept
+   * here, `(dt = … AND app = 'A') OR (dt = … AND app = 'B')` prunes too.
+   */
+  PlannedFiles under(Map filters) {
+    Map question = question("estimate", filters);
+    Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters.values())));
+    return new PlannedFiles(table, constants, filters, answer);
+  }
+
+  /**
+   * Two on purpose. Spark refuses to INSERT into a relation with several, so an insert that slips past
+   * CoalesceRelation fails instead of leaving files that no version names.
+   */
+  public Seq rootPaths() {
+    ArrayList roots = new ArrayList();
+    roots.add(new Path(root()));
+    roots.add(new Path(root() + "/_coalesce"));
+    return seq(roots);
+  }
+
+  /** Spark applies `partitionFilters` nowhere else, so of them the answer must be exact; the rest may keep too much. */
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    LinkedHashMap all = new LinkedHashMap(filters);
+    all.putAll(Filters.bySql(partitionFilters, null));
+    all.putAll(Filters.bySql(dataFilters, null));
+    Listing listing = list(all);
+    Filters.Exactly exactly = Filters.exactly(partitionFilters, constants);
+    ArrayList directories = new ArrayList();
+    for (int i = 0; i < listing.values.length; i++) {
+      if (exactly.holds(listing.values[i])) {
+        directories.add(new PartitionDirectory(listing.values[i], seq(listing.files[i])));
+      }
+    }
+    return seq(directories);
+  }
+
+  public String[] inputFiles() {
+    Listing listing = list(filters);
+    ArrayList paths = new ArrayList();
+    for (int i = 0; i < listing.files.length; i++) {
+      for (int j = 0; j < listing.files[i].size(); j++) {
+        paths.add(((FileStatusWithMetadata) listing.files[i].get(j)).getPath().toUri().toString());
+      }
+    }
+    return (String[]) paths.toArray(new String[paths.size()]);
+  }
+
+  /** A version never changes. */
+  public void refresh() {}
+
+  public long sizeInBytes() {
+    return ((Number) (estimate == null ? table : estimate).get("bytes")).longValue();
+  }
+
+  /** Rows, of the whole version or of what the filters leave; -1 if that is not known. */
+  long rows() {
+    return ((Number) (estimate == null ? table : estimate).get("rows")).longValue();
+  }
+
+  public StructType partitionSchema() {
+    return constants;
+  }
+
+  public Option metadataOpsTimeNs() {
+    return Option.empty();
+  }
+
+  String description() {
+    return (String) (estimate == null ? table : estimate).get("description");
+  }
+
+  /** Two scans of one version are the same scan if the same is asked of their rows: Spark re-uses by equality. */
+  public boolean equals(Object other) {
+    if (!(other instanceof PlannedFiles)) {
+      return false;
+    }
+    PlannedFiles that = (PlannedFiles) other;
+    return root().equals(that.root())
+        && table.get("commit").equals(that.table.get("commit"))
+        && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
+  }
+
+  public int hashCode() {
+    return table.get("commit").hashCode();
+  }
+
+  private String root() {
+    return (String) table.get("root");
+  }
+
+  private static Seq seq(List list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+
+  private Map question(String call, Map filters) {
+    Map question = Bridge.question(call);
+    question.put("table", table());
+    question.put("version", table.get("version"));
+    question.put("constants", table.get("constants"));
+    question.put("filters", new ArrayList(filters.keySet()));
+    return question;
+  }
+
+  /** Constant values, and for each combination of them the files that have it. */
+  private static final class Listing {
+    InternalRow[] values;
+    ArrayList[] files;
+  }
+
+  /**
+   * What the planner keeps, as one string: the number of combinations, the combinations, then "combination bytes path"
+   * for each file; all separated by NUL, which no path has in it.
+   */
+  private Listing list(Map filters) {
+    String answer = Bridge.ask(question("list", filters), new Evaluator(filters.values()));
+    String prefix = root() + "/";
+    int start = answer.indexOf(0);
+    int count = Integer.parseInt(answer.substring(0, start));
+    Listing listing = new Listing();
+    listing.values = new InternalRow[count];
+    listing.files = new ArrayList[count];
+    for (int i = 0; i < count; i++) {
+      int end = answer.indexOf(0, start + 1);
+      listing.values[i] = Values.row(answer.substring(start + 1, end), constants);
+      listing.files[i] = new ArrayList();
+      start = end;
+    }
+    int length = answer.length();
+    while (start + 1 < length) {
+      int first = answer.indexOf(' ', start + 1);
+      int second = answer.indexOf(' ', first + 1);
+      int end = answer.indexOf(0, second + 1);
+      int combination = Integer.parseInt(answer.substring(start + 1, first));
+      long bytes = Long.parseLong(answer.substring(first + 1, second));
+      Path path = new Path(prefix + answer.substring(second + 1, end));
+      FileStatus status = new FileStatus(bytes, false, 1, BLOCK, 0L, path);
+      listing.files[combination].add(new FileStatusWithMetadata(status, NO_METADATA));
+      start = end;
+    }
+    return listing;
+  }
+}
