@@ -201,7 +201,7 @@ def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
 
 def _known_components(entry: DataFile) -> Sequence[Value | Group] | None:
     """What the entry says of each partition field in every row; a group says nothing."""
-    if entry.complete and entry.tuples is not None and len(entry.tuples) == 1:
+    if entry.trusted and entry.tuples is not None and len(entry.tuples) == 1:
         return entry.tuples[0]
     return entry.physical_key
 

@@ -42,3 +42,17 @@ class DataFile:
     statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
     first_row_id: int | None = None
     added_version: int | None = None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether `tuples` are surely all tuples in the file; `entries.trusted` judges whole manifests the same way.
+
+        `complete` alone is not enough: a list that is missing, is empty although the file has rows, or whose counts
+        do not add up to the file's rows contradicts it, and then the tuples are unknown.
+        """
+        if not self.complete or self.tuples is None or (not self.tuples and self.rows):
+            return False
+        counts = [n for n in self.tuple_rows or () if n is not None]
+        if any(n < 0 for n in counts):
+            return False
+        return len(counts) < len(self.tuples) or sum(counts) == self.rows

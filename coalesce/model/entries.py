@@ -134,11 +134,7 @@ def _first_tuples(core: pa.Table) -> pa.StructArray:
 
 
 def trusted(core: pa.Table) -> np.ndarray:
-    """Which entries' tuples are surely all tuples in the file.
-
-    `complete` alone is not enough: a list that is missing, is empty although the file has rows, or whose counts do
-    not add up to the file's rows contradicts it, and then the tuples are unknown.
-    """
+    """Which entries' tuples are surely all tuples in the file: `DataFile.trusted` for a whole manifest."""
     lists = core.column("tuples").combine_chunks()
     claimed = np.asarray(pc.fill_null(core.column("complete"), False)) & ~np.asarray(lists.is_null())
     rows = np.asarray(core.column("rows"))

@@ -41,10 +41,10 @@ from coalesce.predicate.outcomes import FALSE, NULL, TRUE
 from coalesce.predicate.project import bounds_domain, component_domain, successor
 from tests import strategies
 
-TYPES = [INT32, INT64, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, DecimalType(9, 2), DecimalType(30, 4)]
+TYPES: list[AtomicType] = [INT32, INT64, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, DecimalType(9, 2), DecimalType(30, 4)]
 
 
-def truth(type_: AtomicType, leaf: Leaf, value: Value) -> int:
+def truth(type_: AtomicType, leaf: Leaf, value: Value) -> np.uint8:
     """The outcome of a leaf on one value, straight from its definition."""
     if isinstance(leaf, IsNull):
         return TRUE if value is None else FALSE

@@ -36,7 +36,7 @@ def members(outcomes: int) -> list[bool | None]:
 def test_connectives_on_sets_are_all_combinations_of_their_members(connective, meaning) -> None:  # type: ignore[no-untyped-def]
     """For all 49 pairs of possible sets, the result is exactly the set of SQL results of one member of each."""
     for left, right in itertools.product(range(1, 8), repeat=2):
-        expected = 0
+        expected = np.uint8(0)
         for x, y in itertools.product(members(left), members(right)):
             expected |= SINGLE[meaning(x, y)]
         answers = {A.column.id: left, B.column.id: right}
@@ -51,7 +51,7 @@ def test_connectives_on_sets_are_all_combinations_of_their_members(connective, m
 def test_not_swaps_true_and_false_and_keeps_null() -> None:
     """NOT of unknown stays unknown, so nothing unknown is ever pruned through a NOT."""
     for outcomes in range(1, 8):
-        expected = 0
+        expected = np.uint8(0)
         for value in members(outcomes):
             expected |= SINGLE[None if value is None else not value]
         assert possible(Not(A), lambda _, o=outcomes: np.array([o], np.uint8), 1)[0] == expected  # type: ignore[misc]
