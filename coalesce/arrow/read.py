@@ -65,14 +65,9 @@ class OpenFile:
         The file itself has to say so, and its entry has to know every tuple and every count.
         """
         counts = self.entry.tuple_rows
-        return (
-            (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
-            and self.entry.complete
-            and self.entry.tuples is not None
-            and counts is not None
-            and len(counts) == len(self.entry.tuples)
-            and sum(-1 if n is None or n < 0 else n for n in counts) == self.entry.rows
-        )
+        claimed = (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
+        # With every count known, a trusted entry's counts add up to the file's rows.
+        return claimed and self.entry.trusted and counts is not None and None not in counts
 
     @cached_property
     def _has_ids(self) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from coalesce.arrow.encode import Target, data_path, encode_file
@@ -38,9 +37,9 @@ def _make(place: Place, directory: str, number: int, entry: DataFile, drop: Boun
     if not keep.any():
         return None
     if not keep.all():
-        kept = pa.array(np.flatnonzero(keep))
-        rows = rows.take(kept)
-        lineage = None if lineage is None else lineage.take(kept)
+        kept = pa.array(keep)
+        rows = rows.filter(kept)
+        lineage = None if lineage is None else lineage.filter(kept)
     target = Target(
         path=data_path(directory, number, spec, schema, entry.physical_key),
         spec=spec,

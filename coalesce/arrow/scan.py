@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 
 from coalesce.arrow.groups import matching_groups
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.rows import asked_fields, is_true
-from coalesce.arrow.store import WORKERS
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
@@ -18,6 +18,9 @@ from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.table.engine import Place
+
+# Files read at the same time: more than there are cores, since most of it is waiting for the store.
+_READERS: Final = 8
 
 
 @dataclass(eq=False)
@@ -43,8 +46,11 @@ class ArrowScan:
 
     def to_arrow(self) -> pa.Table:
         """All rows at once; several files are read at the same time."""
-        with ThreadPoolExecutor(WORKERS) as pool:
+        pool = ThreadPoolExecutor(_READERS)
+        try:
             parts = list(pool.map(lambda pair: list(self._file(*pair)), self._residuals()))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure nobody wants the other files
         batches = [batch for part in parts for batch in part]
         return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
 

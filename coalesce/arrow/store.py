@@ -1,6 +1,5 @@
 """Put data files where they belong: several at a time, and all of them or none."""
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -10,8 +9,9 @@ from coalesce.errors import StorageError
 from coalesce.model.datafile import DataFile
 from coalesce.storage.base import Storage
 
-# Encoding runs outside Python's lock and so on every core; more at once would only hold more files in memory.
-WORKERS: Final = min(4, os.cpu_count() or 1)
+# Files made at the same time. Encoding runs outside Python's lock, and a store takes its time for a put; more of them
+# would only hold more files in memory.
+_WORKERS: Final = 4
 
 # Makes a file: its bytes and its entry, or None if there is nothing to write.
 MakeFile = Callable[[], tuple[bytes, DataFile] | None]
@@ -30,7 +30,7 @@ def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
         _put(storage, entry.path, data)
         return entry
 
-    pool = ThreadPoolExecutor(min(WORKERS, len(files)) or 1)
+    pool = ThreadPoolExecutor(min(_WORKERS, len(files)) or 1)
     try:
         entries = list(pool.map(make_and_put, files))
     except BaseException:

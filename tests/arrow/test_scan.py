@@ -179,7 +179,8 @@ def test_places_are_not_trusted_without_the_footers_word(tmp_path: Path) -> None
     (entry,) = scan.plan.files
     assert entry.tuples is not None
     assert entry.tuple_rows is not None
-    for counts in (None, (None, *entry.tuple_rows[1:]), (entry.rows, *entry.tuple_rows[1:])):
+    rest = entry.tuple_rows[1:]
+    for counts in (None, (None, *rest), (entry.rows, *rest), (None, entry.rows + 1, *rest[1:])):
         plan = make_plan_over(scan.plan.version, [replace(entry, tuple_rows=counts)], scan.plan.predicate)
         assert ArrowScan(scan.place, plan, ["n"]).to_arrow().to_pydict() == {"n": [57]}
 
