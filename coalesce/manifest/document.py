@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from coalesce.errors import CorruptMetadata
@@ -25,76 +24,99 @@ def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
 
 
-@dataclass(frozen=True, slots=True)
 class Node:
-    """A value of a JSON document, together with the file it is in and the path that leads to it."""
+    """A value of a JSON document that knows the file it is in and the way that leads to it.
 
-    value: Any
-    file: str
-    where: str = ""
+    A version has thousands of values, each looked at once, so the way is put into words only for an error.
+    """
+
+    __slots__ = ("_key", "_parent", "file", "value")
+
+    def __init__(self, value: Any, file: str, parent: "Node | None" = None, key: str | int = "") -> None:
+        self.value = value
+        self.file = file
+        self._parent = parent
+        self._key = key
+
+    @property
+    def where(self) -> str:
+        """The way from the document to this value, such as `manifests[3].bounds[0].lower`."""
+        if self._parent is None:
+            return ""
+        before = self._parent.where
+        if isinstance(self._key, int):
+            return f"{before}[{self._key}]"
+        return f"{before}.{self._key}" if before else self._key
 
     def wrong(self, reason: str) -> CorruptMetadata:
         """The error that names this place."""
         return CorruptMetadata(self.file, reason, self.where)
 
     def __getitem__(self, key: str) -> "Node":
-        self._must_be(dict, "an object")
-        inside = Node(self.value.get(key), self.file, f"{self.where}.{key}" if self.where else key)
-        if key not in self.value:
-            raise inside.wrong("it is missing.")
-        return inside
+        members = self._object
+        if key not in members:
+            raise Node(None, self.file, self, key).wrong("it is missing.")
+        return Node(members[key], self.file, self, key)
 
     def get(self, key: str) -> "Node | None":
         """The member called `key`, or None where it is absent or null."""
-        self._must_be(dict, "an object")
-        return None if self.value.get(key) is None else self[key]
+        value = self._object.get(key)
+        return None if value is None else Node(value, self.file, self, key)
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
         """The members of an object."""
-        self._must_be(dict, "an object")
-        for key in self.value:
-            yield key, self[key]
+        for key, value in self._object.items():
+            yield key, Node(value, self.file, self, key)
 
     def __iter__(self) -> Iterator["Node"]:
-        self._must_be(list, "a list")
+        if type(self.value) is not list:
+            raise self._unlike("a list")
         for i, value in enumerate(self.value):
-            yield Node(value, self.file, f"{self.where}[{i}]")
+            yield Node(value, self.file, self, i)
 
     @property
     def text(self) -> str:
         """A string."""
-        self._must_be(str, "a string")
-        text = str(self.value)
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # a JSON escape can say what no UTF-8 file can hold
-            raise self.wrong("it has half of a surrogate pair.") from None
+        if type(self.value) is not str:
+            raise self._unlike("a string")
+        text: str = self.value
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:  # a JSON escape can say what no UTF-8 file can hold
+                raise self.wrong("it has half of a surrogate pair.") from None
         return text
 
     @property
     def flag(self) -> bool:
         """A boolean."""
-        self._must_be(bool, "true or false")
-        return bool(self.value)
+        if type(self.value) is not bool:
+            raise self._unlike("true or false")
+        return self.value
 
     @property
     def number(self) -> int:
         """An integer."""
-        if isinstance(self.value, bool):
-            raise self.wrong(f"it should be an integer, not {self.value!r}.")
-        self._must_be(int, "an integer")
-        return int(self.value)
+        if type(self.value) is not int:
+            raise self._unlike("an integer")
+        return self.value
 
     @property
     def count(self) -> int:
         """An integer that is not negative."""
-        if self.number < 0:
-            raise self.wrong(f"it should not be negative, but is {self.value}.")
-        return self.number
+        number = self.number
+        if number < 0:
+            raise self.wrong(f"it should not be negative, but is {number}.")
+        return number
 
-    def _must_be(self, kind: type, name: str) -> None:
-        if not isinstance(self.value, kind):
-            raise self.wrong(f"it should be {name}, not {_brief(self.value)}.")
+    @property
+    def _object(self) -> dict[str, Any]:
+        if type(self.value) is not dict:
+            raise self._unlike("an object")
+        return self.value
+
+    def _unlike(self, expected: str) -> CorruptMetadata:
+        return self.wrong(f"it should be {expected}, not {_brief(self.value)}.")
 
 
 def _brief(value: object) -> str:

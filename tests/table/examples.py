@@ -74,7 +74,7 @@ def add_files(table: Table, apps: Sequence[str], rows: int = 1, **options: Any) 
 
 
 def grow(storage: Storage, versions: int, start: int = 0) -> None:
-    """Give a table empty versions up to number `versions`, almost a second apart, without the trouble of committing them."""
+    """Give a table empty versions up to number `versions`, almost a second apart, without really committing them."""
     version = Log(storage).load(start)
     for number in range(start + 1, versions + 1):
         version = replace(

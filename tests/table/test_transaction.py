@@ -1,0 +1,543 @@
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+from coalesce.errors import CommitConflict, StorageError, UnsupportedFeature, VersionNotFound
+from coalesce.manifest.paths import VERSIONS
+from coalesce.model.datafile import DataFile
+from coalesce.model.rule import group, keep_all, small
+from coalesce.model.version import Version
+from coalesce.table import logical
+from coalesce.table import transaction as transactions
+from coalesce.table.table import Table
+from coalesce.table.transaction import Transaction
+from tests.table.examples import add_files, create, events, ids, named_files, opened
+from tests.table.stores import FailingStorage, LosingStorage, MemoryStorage
+
+
+def begin_append(table: Table, apps: str | list[str], ids_: list[int]) -> Transaction:
+    """An append with its data files written and its commit still to come."""
+    begun = table.transaction("append")
+    begun.add(table.engines[0].write(table.place(), events(apps, ids_)))
+    return begun
+
+
+def begin_delete(table: Table, where: str) -> Transaction:
+    """A delete with the shared files rewritten and its commit still to come."""
+    begun = table.transaction("delete")
+    place = table.place()
+    logical.remove(begun, table.bound(where), lambda files, drop: table.engines[0].rewrite(place, files, drop))
+    return begun
+
+
+def tables() -> tuple[Table, Table]:
+    """Two objects of one table that shares files between the apps A and B, and keeps C alone."""
+    storage = MemoryStorage()
+    one = create(storage, group("app", {"[#small]": ["A", "B"]}))
+    one.append(events(["A", "B", "C"], [1, 2, 3]))
+    return one, opened(storage)
+
+
+# --- what does not conflict --------------------------------------------------------------------------------------
+
+
+def test_appends_never_conflict() -> None:
+    """Each lands on whatever is newest by then, in whatever order they were begun."""
+    one, other = tables()
+    first, second = begin_append(one, "A", [10]), begin_append(other, "A", [11])
+    assert other.commit(second).number == 2
+    assert one.commit(first).number == 3
+    assert ids(one) == [1, 2, 3, 10, 11]
+
+
+def test_a_delete_and_an_append_of_another_app_both_land() -> None:
+    """Judged by tuple: the deleted rows lie in a file that B shares, and the new B rows are not in question."""
+    one, other = tables()
+    delete = begin_delete(one, "app = 'A'")
+    other.append(events("B", [10]))
+    one.commit(delete)
+    assert ids(one) == [2, 3, 10]
+
+
+def test_a_delete_and_an_append_of_the_same_app_conflict() -> None:
+    """The delete has not seen the new rows, and a reader could not tell whether they were meant."""
+    one, other = tables()
+    delete = begin_delete(one, "app = 'A'")
+    other.append(events("A", [10]))
+    with pytest.raises(CommitConflict, match=r"rows that may match .*'A'.* were added since version 1"):
+        one.commit(delete)
+    assert ids(one.refresh()) == [1, 2, 3, 10]
+
+
+def test_a_delete_of_rows_the_new_tuples_cannot_be() -> None:
+    """A condition on several fields is judged on whole tuples."""
+    one, other = tables()
+    delete = begin_delete(one, "app IN ('A', 'C') AND dt = DATE '2026-05-18'")
+    other.append(events(["A", "C"], [10, 11]))  # both of the day before
+    one.commit(delete)
+    assert ids(one) == [1, 2, 3, 10, 11]
+
+
+def test_a_delete_by_another_column_is_judged_by_statistics() -> None:
+    """New rows whose ids lie elsewhere do not stand in the way; ones that may be among them do."""
+    one, other = tables()
+    delete = begin_delete(one, "id < 3")
+    other.append(events("A", [10]))
+    one.commit(delete)
+    assert ids(one) == [3, 10]
+    delete = begin_delete(one, "id < 11")
+    other.append(events("A", [5, 20]))
+    with pytest.raises(CommitConflict):
+        one.commit(delete)
+
+
+def test_rows_whose_tuples_are_unknown_conflict_with_every_delete() -> None:
+    """Missing knowledge is never taken for a no."""
+    one, other = tables()
+    delete = begin_delete(one, "app = 'A'")
+    begun = other.transaction("append")
+    begun.add([DataFile(path="data/x/unknown.parquet", spec_id=0, rows=1, bytes=1)])
+    other.commit(begun)
+    with pytest.raises(CommitConflict):
+        one.commit(delete)
+
+
+def test_two_deletes_of_the_same_file_conflict() -> None:
+    """Of a whole file, and of different rows in a shared one: each rewrote it without seeing the other."""
+    one, other = tables()
+    first, second = begin_delete(one, "app = 'C'"), begin_delete(other, "app = 'C'")
+    other.commit(second)
+    with pytest.raises(CommitConflict, match="removed or rewritten by another commit since version 1"):
+        one.commit(first)
+    first, second = begin_delete(one.refresh(), "app = 'A'"), begin_delete(other, "app = 'B'")
+    other.commit(second)
+    with pytest.raises(CommitConflict, match="removed or rewritten"):
+        one.commit(first)
+    assert ids(one.refresh()) == [1]
+
+
+def test_two_deletes_of_different_files_both_land() -> None:
+    """Also when both names stand in one manifest, which each has to write again."""
+    one, other = tables()
+    first, second = begin_delete(one, "app = 'C'"), begin_delete(other, "app IN ('A', 'B')")
+    other.commit(second)
+    one.commit(first)
+    assert ids(one) == []
+    assert one.state.manifests == ()
+
+
+def test_a_merge_is_no_conflict() -> None:
+    """Entries that another commit moved into another manifest are the same files as before."""
+    storage = MemoryStorage()
+    one = create(storage)
+    for i in range(15):
+        one.append(events(f"app {i}", [i]))
+    other = opened(storage)
+    delete = begin_delete(one, "app = 'app 3'")
+    before = {m.path for m in one.state.manifests}
+    other.append(events("new", [100]))
+    other.append(events("new", [101]))
+    assert not before & {m.path for m in other.state.manifests}  # they were merged
+    one.commit(delete)
+    assert ids(one) == [*range(3), *range(4, 15), 100, 101]
+
+
+def test_a_rollback_that_brings_rows_back_conflicts() -> None:
+    """The delete has not seen them: they were gone when it began, though they are older than it."""
+    one, other = tables()
+    one.delete("app = 'C'")
+    delete = begin_delete(one, "app = 'C'")
+    other.rollback(1)
+    with pytest.raises(CommitConflict, match="were added since version 2"):
+        one.commit(delete)
+    assert ids(one.refresh()) == [1, 2, 3]
+
+
+# --- metadata ----------------------------------------------------------------------------------------------------
+
+
+def test_two_changes_of_metadata_conflict() -> None:
+    """Each was made of what the table was; the second would undo the first."""
+    one, other = tables()
+    change = one.transaction("set_properties")
+    change.change(lambda head: replace(head, properties={"a": "1"}))
+    other.set_properties({"b": "2"})
+    with pytest.raises(CommitConflict, match="were changed in version 2"):
+        one.commit(change)
+    assert one.refresh().state.properties == {"b": "2"}
+
+
+def test_a_change_of_metadata_and_an_append_both_land() -> None:
+    """Whichever comes first. The rows written before the change of rule stay where they are and are still found."""
+    one, other = tables()
+    begun = begin_append(one, ["A", "C"], [10, 11])
+    other.set_rule(keep_all())
+    one.commit(begun)
+    change = one.transaction("set_properties")
+    change.change(lambda head: replace(head, properties={"a": "1"}))
+    other.append(events("A", [12]))
+    one.commit(change)
+    assert ids(one) == [1, 2, 3, 10, 11, 12]
+    assert ids(one, "app = 'A'") == [1, 10, 12]
+    assert {f.rule_id for f in one.files()} == {0, 1}
+    assert one.state.properties == {"a": "1"}
+
+
+def test_every_rule_is_kept() -> None:
+    """Files say under which rule they were written, so a rule is never taken away or renumbered."""
+    one, _ = tables()
+    one.set_rule(small("app", below="1MB"))
+    one.set_rule(keep_all())
+    assert [r.rule_id for r in one.state.rules] == [0, 1, 2]
+    assert one.state.current_rule_id == 2
+
+
+def test_a_feature_that_came_in_between_stops_the_commit() -> None:
+    """A writer that does not know a feature must not write, also if it did not have to know it when it began."""
+    one, other = tables()
+    begun = begin_append(one, "A", [10])
+    change = other.transaction("upgrade")
+    change.change(lambda head: replace(head, writer_features=head.writer_features | {"rowFilters"}))
+    other.commit(change)
+    with pytest.raises(UnsupportedFeature, match="version 2 uses rowFilters"):
+        one.commit(begun)
+    with pytest.raises(UnsupportedFeature, match="rowFilters"):
+        one.append(events("A", [11]))
+    assert ids(one.refresh()) == [1, 2, 3]
+
+
+# --- rollback ----------------------------------------------------------------------------------------------------
+
+
+def test_a_rollback_is_a_new_version_with_the_old_rows() -> None:
+    """Nothing is lost: the versions in between are still there, and can be rolled back to in turn."""
+    one, _ = tables()
+    one.append(events("A", [10]))
+    one.delete("app = 'B'")
+    one.rollback(1)
+    assert (one.version, ids(one)) == (4, [1, 2, 3])
+    assert one.state.summary == {"to_version": 1}
+    one.rollback(3)
+    assert (one.version, ids(one)) == (5, [1, 3, 10])
+    assert [ids(one.at(version=v)) for v in range(6)] == [
+        [], [1, 2, 3], [1, 2, 3, 10], [1, 3, 10], [1, 2, 3], [1, 3, 10],
+    ]  # fmt: skip
+
+
+def test_a_rollback_keeps_what_only_grows() -> None:
+    """Rules, specs, row ids and applied sequences: old files need the first, and ids must not be used twice."""
+    one, _ = tables()
+    one.set_rule(keep_all())
+    one.append(events("A", [10]), applies=("job", 5))
+    after = one.state
+    one.rollback(1)
+    assert one.state.rules == after.rules
+    assert one.state.current_rule_id == 0
+    assert one.state.next_row_id == after.next_row_id
+    assert one.state.applied == {"job": 5}
+    one.append(events("B", [20]))
+    assert_row_ids_are_unique(one)
+
+
+def test_a_rollback_conflicts_with_every_other_commit() -> None:
+    """It replaces the whole table, so it must have seen the whole table."""
+    one, other = tables()
+    begun = one.transaction("rollback")
+    begun.exclusive = True
+    begun.replace_manifests(())
+    other.append(events("C", [10]))
+    with pytest.raises(CommitConflict, match="version 2 was committed while 'rollback' was under way"):
+        one.commit(begun)
+
+
+def test_a_rollback_to_a_version_that_is_not_there() -> None:
+    """Says so and changes nothing."""
+    one, _ = tables()
+    with pytest.raises(VersionNotFound):
+        one.rollback(7)
+    assert one.refresh().version == 1
+
+
+# --- applied once ------------------------------------------------------------------------------------------------
+
+
+def test_a_write_with_a_sequence_is_applied_once() -> None:
+    """Repeating it, by the same object or another, changes nothing and says which version has it."""
+    one, other = tables()
+    version = one.append(events("A", [10]), applies=("job", 1))
+    assert one.append(events("A", [10]), applies=("job", 1)) == version
+    assert other.append(events("A", [10]), applies=("job", 1)).number == version.number
+    assert other.append(events("A", [9]), applies=("job", 0)).number == version.number  # an older one is done too
+    assert other.append(events("A", [10]), applies=("another job", 1)).number == version.number + 1
+    assert other.append(events("A", [11]), applies=("job", 2)).number == version.number + 2
+    assert ids(other) == [1, 2, 3, 10, 10, 11]
+
+
+def test_two_that_write_the_same_sequence_at_once_apply_it_once() -> None:
+    """A restarted job and the one it was to replace."""
+    one, other = tables()
+    begun = []
+    for table in (one, other):
+        transaction = table.transaction("append", applies=("job", 1))
+        transaction.add(table.engines[0].write(table.place(), events("A", [10])))
+        begun.append(transaction)
+    first, second = one.commit(begun[0]), other.commit(begun[1])
+    assert first == second
+    assert ids(opened(one.storage)) == [1, 2, 3, 10]
+
+
+# --- row ids -----------------------------------------------------------------------------------------------------
+
+
+def row_id_ranges(table: Table) -> list[tuple[int, int]]:
+    """The ids of the rows of each file, as first and one past the last, sorted."""
+    files = table.files()
+    assert all(f.first_row_id is not None for f in files)
+    return sorted((f.first_row_id or 0, (f.first_row_id or 0) + f.rows) for f in files)
+
+
+def assert_row_ids_are_unique(table: Table) -> None:
+    """No two files share an id, and none has one that is still to be given out."""
+    ranges = row_id_ranges(table)
+    assert all(end <= start for (_, end), (start, _) in pairwise(ranges))
+    assert all(end <= table.state.next_row_id for _, end in ranges)
+
+
+def test_row_ids_are_dense_over_appends() -> None:
+    """From 0, without a gap and without one twice, through merges and commits that had to be repeated."""
+    storage = MemoryStorage()
+    one, other = create(storage), opened(storage)
+    chosen = random.Random(5)
+    total = 0
+    for _ in range(40):
+        begun = one.transaction("append")
+        begun.add(named_files(one, ["A", "B", "C"][: chosen.randint(1, 3)], rows=chosen.randint(0, 9)))
+        if chosen.random() < 0.5:
+            total += int(add_files(other, ["D"], rows=chosen.randint(1, 9)).summary["rows_added"])
+        total += int(one.commit(begun).summary["rows_added"])
+    ranges = [r for r in row_id_ranges(one) if r[0] != r[1]]
+    assert ranges[0][0] == 0
+    assert all(end == start for (_, end), (start, _) in pairwise(ranges))
+    assert ranges[-1][1] == one.state.next_row_id == total
+
+
+def test_row_ids_survive_a_rewrite() -> None:
+    """A row that is written again without its neighbour keeps the id and the version it had."""
+    one, _ = tables()
+    before = row_ids(one)
+    one.delete("app = 'A'")
+    after = row_ids(one)
+    assert after == {i: of for i, of in before.items() if i != 1}
+    one.append(events("A", [10]))
+    assert_row_ids_are_unique(one)
+    assert row_ids(one)[10] not in before.values()
+
+
+def row_ids(table: Table) -> dict[int, tuple[int, int]]:
+    """For the `id` of each row its row id and the version that added it, read from the files themselves."""
+    from coalesce.arrow.read import open_file
+
+    found = {}
+    for entry in table.files():
+        with open_file(table.storage, entry, table.state) as file:
+            lineage = file.lineage()
+            assert lineage is not None
+            values = file.read([table.schema.field("id")], range(len(file.group_rows))).column("id").to_pylist()
+            rows = lineage.to_pylist()
+        found.update({v: tuple(row.values()) for v, row in zip(values, rows, strict=True)})
+    return found
+
+
+# --- many small commits ------------------------------------------------------------------------------------------
+
+
+def test_two_thousand_small_commits_leave_few_manifests() -> None:
+    """And every file is still found, by itself and among all, with its own version and row id."""
+    storage = MemoryStorage()
+    table = create(storage)
+    most = 0
+    for i in range(2000):
+        transaction = table.transaction("append")
+        transaction.add([replace(f, path=f"data/{i}.parquet") for f in named_files(table, [f"app {i}"])])
+        most = max(most, len(table.commit(transaction).manifests))
+    assert most < 100
+    assert len(table.state.manifests) < 100
+    table = opened(storage)
+    files = table.files()
+    assert sorted(f.path for f in files) == sorted(f"data/{i}.parquet" for i in range(2000))
+    assert {f.path: (f.added_version, f.first_row_id) for f in files} == {
+        f"data/{i}.parquet": (i + 1, i) for i in range(2000)
+    }
+    for i in (0, 1, 999, 1998, 1999):
+        assert [f.path for f in table.files(f"app = 'app {i}'")] == [f"data/{i}.parquet"]
+    assert table.count() == 2000
+
+
+# --- stores that lose answers or fail ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [False, True], ids=["reports False", "reports an error"])
+def test_a_commit_whose_answer_was_lost_is_made_once(error: bool) -> None:
+    """The file is there and is this very commit: trying again would append the rows twice."""
+    storage = LosingStorage(lambda path: path.startswith(VERSIONS), error=error)
+    table = create(storage)
+    for i in range(5):
+        assert table.append(events("A", [i])).number == i + 1
+    assert storage.lost == 6
+    assert ids(opened(storage)) == [0, 1, 2, 3, 4]
+
+
+def test_a_data_file_whose_answer_was_lost_is_written_once() -> None:
+    """The same for data files and manifests, whose names nobody else uses."""
+    storage = LosingStorage(lambda path: not path.startswith(VERSIONS), error=False)
+    table = create(storage)
+    table.append(events("A", [1]))
+    assert storage.lost >= 2
+    assert ids(opened(storage)) == [1]
+
+
+def test_an_answer_that_is_lost_while_another_wins_is_a_lost_race() -> None:
+    """A store that says False, and means it."""
+    storage = MemoryStorage()
+    table = create(storage)
+    other = opened(storage)
+    begun = begin_append(table, "A", [1])
+    other.append(events("B", [2]))
+    assert table.commit(begun).number == 2
+    assert ids(table) == [1, 2]
+
+
+def test_a_store_that_refuses_without_having_the_file_is_asked_again() -> None:
+    """S3 answers so while another create of the same key is under way, which may fail in the end."""
+
+    class Busy(MemoryStorage):
+        refusals = 3
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            if path.startswith(VERSIONS) and not path.endswith("00.json") and self.refusals:
+                self.refusals -= 1
+                return False
+            return super().put_if_absent(path, data)
+
+    storage = Busy()
+    table = create(storage)
+    table.append(events("A", [1]))
+    assert storage.refusals == 0
+    assert (table.version, ids(opened(storage))) == (1, [1])
+
+
+def test_a_writer_that_is_always_overtaken_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After many attempts it says so, instead of trying for ever."""
+    monkeypatch.setattr(transactions, "MAX_ATTEMPTS", 5)
+    storage = MemoryStorage()
+    table, other = create(storage), opened(storage)
+    begun = begin_append(table, "A", [1])
+    real = storage.put_if_absent
+    overtaking: list[Version] = []
+
+    def put_if_absent(path: str, data: bytes) -> bool:
+        if path.startswith(VERSIONS) and len(overtaking) < 10:
+            monkeypatch.setattr(storage, "put_if_absent", real)
+            overtaking.append(add_files(other, ["B"]))
+            monkeypatch.setattr(storage, "put_if_absent", put_if_absent)
+        return real(path, data)
+
+    monkeypatch.setattr(storage, "put_if_absent", put_if_absent)
+    with pytest.raises(CommitConflict, match="5 attempts to commit 'append' were each overtaken"):
+        table.commit(begun)
+    assert len(overtaking) == 5
+
+
+OPERATIONS: list[Callable[[Table], object]] = [
+    lambda t: t.append(events(["A", "B", "C", "D"], [10, 11, 12, 13])),
+    lambda t: t.delete("app = 'A'"),
+    lambda t: t.overwrite(events("E", [20]), "app = 'B'"),
+    lambda t: t.rollback(0),
+    lambda t: t.set_rule(keep_all()),
+]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=["append", "delete", "overwrite", "rollback", "set_rule"])
+def test_a_write_that_fails_anywhere_changes_nothing(operation: Callable[[Table], object]) -> None:
+    """The disk is full at the first write, the second, …: an error each time, the old rows, and no new version."""
+    finished = False
+    for fails_at in range(20):
+        storage = FailingStorage()
+        table = create(storage, group("app", {"[#small]": ["A", "B"]}))
+        table.append(events(["A", "B", "C"], [1, 2, 3]))
+        storage.fails_at = fails_at
+        try:
+            operation(table)
+        except StorageError:
+            storage.fails_at = None
+            assert (opened(storage).version, ids(opened(storage))) == (1, [1, 2, 3])
+            table.append(events("C", [4]))  # and the object is still good
+            assert ids(table) == [1, 2, 3, 4]
+        else:
+            finished = True  # only the hint is left to fail, and that is no failure
+            assert opened(storage).version == 2
+            break
+    assert finished
+
+
+def test_an_append_that_fails_leaves_no_data_files() -> None:
+    """What was written before the failure is taken back."""
+    storage = FailingStorage()
+    table = create(storage)
+    storage.fails_at = 2
+    with pytest.raises(StorageError, match="no space left"):
+        table.append(events(["A", "B", "C", "D"], [1, 2, 3, 4]))
+    assert not [path for path in storage.files if path.startswith("data/")]
+
+
+# --- odds and ends -----------------------------------------------------------------------------------------------
+
+
+def test_a_summary_says_what_came_and_went() -> None:
+    """Files, rows and bytes, added and removed; a rewritten file counts on both sides."""
+    one, _ = tables()
+    summary = one.append(events(["A", "C"], [10, 11])).summary
+    assert (summary["files_added"], summary["rows_added"], summary["files_removed"]) == (2, 2, 0)
+    before = one.state
+    summary = one.delete("app = 'B'").summary
+    assert (summary["files_removed"], summary["rows_removed"], summary["rows_added"]) == (1, 2, 1)
+    assert before.bytes + int(summary["bytes_added"]) - int(summary["bytes_removed"]) == one.state.bytes
+
+
+def test_an_empty_append_is_a_version_without_files() -> None:
+    """No rows, no file, no manifest."""
+    table = create(MemoryStorage())
+    version = table.append(pa.table({"dt": [], "app": [], "id": []}, schema=events("A", []).schema))
+    assert (version.number, version.manifests, version.rows) == (1, (), 0)
+
+
+def test_files_under_several_specs_go_to_a_manifest_each() -> None:
+    """One manifest has one spec; one commit may have several."""
+    storage = MemoryStorage()
+    table = create(storage)
+    change = table.transaction("evolve")
+
+    def add_spec(head: Version) -> Version:
+        spec = replace(head.spec, spec_id=1, fields=head.spec.fields[:1])
+        return replace(head, specs=(*head.specs, spec), current_spec_id=1)
+
+    change.change(add_spec)
+    table.commit(change)
+    begun = table.transaction("append")
+    begun.add(
+        [
+            DataFile(
+                path="data/a", spec_id=0, rows=1, bytes=1, physical_key=(1, "a"), tuples=((1, "a"),), complete=True
+            ),
+            DataFile(path="data/b", spec_id=1, rows=1, bytes=1, physical_key=(1,), tuples=((1,),), complete=True),
+            DataFile(path="data/c", spec_id=0, rows=1, bytes=1),
+        ]
+    )
+    table.commit(begun)
+    assert sorted((m.spec_id, m.files) for m in table.state.manifests) == [(0, 2), (1, 1)]
+    assert sorted(f.path for f in opened(storage).files()) == ["data/a", "data/b", "data/c"]
+    assert sorted(f.path for f in opened(storage).files("app = 'b'")) == ["data/b", "data/c"]
