@@ -18,7 +18,8 @@ from coalesce.table.engine import Place
 def rewrite(place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
     """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
 
-    Each stays under the spec, rule and physical key of its file. Its rows keep their order, and their ids and versions
+    Each stays under the spec, rule and physical key of its file (or, if a column of that spec is gone, under the
+    current one, wherever it lies). Its rows keep their order, and their ids and versions
     in columns of their own: where they stand in the file no longer says.
     """
     directory = new_write_directory()
@@ -32,7 +33,6 @@ def _make(place: Place, directory: str, number: int, entry: DataFile, drop: Boun
     with open_file(place.storage, entry, version) as file:
         rows = file.read(schema.fields, range(len(file.group_rows)))
         lineage = file.lineage()
-        spec = file.spec
     keep = ~is_true(drop, rows, schema)
     if not keep.any():
         return None
@@ -40,10 +40,9 @@ def _make(place: Place, directory: str, number: int, entry: DataFile, drop: Boun
         kept = pa.array(keep)
         rows = rows.filter(kept)
         lineage = None if lineage is None else lineage.filter(kept)
+    spec = version.spec_to_rewrite(entry.spec_id)
+    key = entry.physical_key if spec.spec_id == entry.spec_id else None
     target = Target(
-        path=data_path(directory, number, spec, schema, entry.physical_key),
-        spec=spec,
-        rule_id=entry.rule_id,
-        physical_key=entry.physical_key,
+        path=data_path(directory, number, spec, schema, key), spec=spec, rule_id=entry.rule_id, physical_key=key
     )
     return encode_file(rows, schema, target, max(entry.bytes / entry.rows, 1.0), lineage)

@@ -9,7 +9,7 @@ of them until somebody looks at one. The columns are those of `manifests/FORMAT.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
-from coalesce.model.types import BINARY, FLOATING, STRING, AtomicType, Value
+from coalesce.model.types import BINARY, DATE, FLOATING, STRING, AtomicType, Value
 from coalesce.model.values import column_of, values_of
 
 STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
@@ -104,8 +104,51 @@ def from_table(spec_id: int, field_ids: tuple[int, ...], table: pa.Table) -> Ent
 
 def concatenate(parts: Sequence[Entries]) -> Entries:
     """One `Entries` of several of the same spec; a type that was widened between them is the wider one."""
-    table = pa.concat_tables([p.table() for p in parts], promote_options="permissive")
+    tables = [p.table() for p in parts]
+    if any(_has_timestamps(t.schema) for t in tables):  # a date column may have become one: Arrow does not promote it
+        late = _timestamp_columns(tables)
+        tables = [_dates_as(late, t) for t in tables]
+    table = pa.concat_tables(tables, promote_options="permissive")
     return from_table(parts[0].spec_id, parts[0].field_ids, table.combine_chunks())
+
+
+def dates_as_timestamps(entries: Entries, field_ids: Sequence[int]) -> Entries:
+    """The entries with these components, if they are dates, as the timestamps their column has become.
+
+    Other widenings leave a value what it was; a day's number and its midnight are different integers.
+    """
+    late = [i for i in field_ids if entries.tuple_type(i) == DATE]
+    if not late:
+        return entries
+    return replace(entries, core=_dates_as({n for i in late for n in (f"physical_value_{i}", f"f{i}")}, entries.core))
+
+
+def _has_timestamps(schema: pa.Schema) -> bool:
+    return "timestamp[us]" in str(schema.types)
+
+
+def _timestamp_columns(tables: Sequence[pa.Table]) -> set[str]:
+    """The columns and tuple components that are timestamps in any of the tables."""
+    found = set()
+    for table in tables:
+        components = table.schema.field("tuples").type.value_type
+        members = [components.field(i) for i in range(components.num_fields)]
+        found |= {f.name for f in [*table.schema, *members] if f.type == pa.timestamp("us")}
+    return found
+
+
+def _dates_as(names: set[str], table: pa.Table) -> pa.Table:
+    """The table with these columns and components as timestamps if they are dates."""
+
+    def cast(field: pa.Field) -> pa.Field:
+        if field.name == "tuples":
+            components = field.type.value_type
+            members = [cast(components.field(i)) for i in range(components.num_fields)]
+            return field.with_type(pa.list_(pa.struct(members)))
+        late = field.name in names and field.type == pa.date32()
+        return field.with_type(pa.timestamp("us")) if late else field
+
+    return table.cast(pa.schema([cast(f) for f in table.schema]))
 
 
 def sort_order(entries: Entries) -> np.ndarray:

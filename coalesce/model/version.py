@@ -98,6 +98,11 @@ class Version:
         """The spec a file was written under."""
         return next(s for s in self.specs if s.spec_id == spec_id)
 
+    def spec_to_rewrite(self, spec_id: int) -> Spec:
+        """The spec for rows of a file written under `spec_id`: its own, while the columns it needs are there."""
+        spec = self.spec_by_id(spec_id)
+        return spec if all(self.schema.atomic(f.source_id) for f in spec.fields) else self.spec
+
     @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """Every partition field of every spec, each once."""

@@ -4,12 +4,13 @@ Engines live above this layer (`arrow/`, `spark/`) and are handed to the table w
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
+from coalesce.errors import SpecError
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import parse_bytes
 from coalesce.model.schema import Schema
@@ -18,28 +19,58 @@ from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
+from coalesce.table.layout import Known
 
-TARGET_FILE_BYTES = "write.target-file-bytes"
-DEFAULT_TARGET_FILE_BYTES = 128 * 1024 * 1024
+TARGET_FILE_BYTES: Final = "write.target-file-bytes"
+DEFAULT_TARGET_FILE_BYTES: Final = 128 * 1024 * 1024
+
+# How a layout learns how many rows each tuple has: by counting the rows that come, or from those the table has.
+WRITE_LAYOUT: Final = "write.layout"
+COUNTED: Final = "counted"
+KNOWN: Final = "known"
+
+# What a table's own files say about bytes per row counts for more than a sample once it has this many.
+_ENOUGH_HISTORY: Final = 100_000
+
+# What the table holds of some tuples of the current spec, or of all (None).
+Measure = Callable[[Sequence[LogicalTuple] | None], Known]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A table at one version, as an engine sees it.
 
-    `sizes` are the bytes the table already holds of each tuple of the current spec, where that matters to the
-    rule; `alone` are the tuples that have a physical partition of their own now.
+    `measure` tells what the table already holds of tuples, where that matters to the rule. `layout` is `COUNTED` or
+    `KNOWN`, if the caller has chosen for this write.
     """
 
     storage: Storage
     version: Version
-    sizes: Mapping[LogicalTuple, int] | None = None
-    alone: frozenset[LogicalTuple] = frozenset()
+    measure: Measure | None = None
+    layout: str | None = None
 
     @property
     def target_file_bytes(self) -> int:
         """How large data files should become."""
         return parse_bytes(self.version.properties.get(TARGET_FILE_BYTES, DEFAULT_TARGET_FILE_BYTES))
+
+    @property
+    def bytes_per_row(self) -> float | None:
+        """What a row of this table takes in a data file; None before there are enough rows to tell."""
+        version = self.version
+        return max(version.bytes / version.rows, 1.0) if version.rows >= _ENOUGH_HISTORY else None
+
+    @property
+    def counts_first(self) -> bool:
+        """Whether a write counts its rows before it lays them out."""
+        layout = self.version.properties.get(WRITE_LAYOUT, COUNTED) if self.layout is None else self.layout
+        if layout not in (COUNTED, KNOWN):
+            raise SpecError(f"there is no layout {layout!r}: it is {COUNTED!r} or {KNOWN!r}.")
+        return layout == COUNTED
+
+    def known(self, tuples: Sequence[LogicalTuple] | None) -> Known:
+        """What the table already holds of these tuples (None: of all), where that matters to the rule."""
+        return Known() if self.measure is None else self.measure(tuples)
 
 
 class Scan(Protocol):

@@ -13,7 +13,9 @@ import numpy as np
 from coalesce.errors import CorruptMetadata, FileMissing
 from coalesce.manifest.manifest_file import EncodedManifest, decode_manifest, encode_manifest
 from coalesce.manifest.paths import new_manifest_path
-from coalesce.model.entries import Entries, sort_order
+from coalesce.model.entries import Entries, dates_as_timestamps, sort_order
+from coalesce.model.transforms import Identity
+from coalesce.model.types import TIMESTAMP_NTZ
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.storage.base import Storage
@@ -69,17 +71,22 @@ class Manifests:
 
     def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         """The manifest `ref` of `version` points to."""
-        index = self.cache.get(ref.path)
+        became_late = _may_have_been_dates(version, ref.spec_id)
+        key = f"{ref.path} as {became_late}" if became_late else ref.path
+        index = self.cache.get(key)
         if index is None:
-            try:
-                data = self.storage.read(ref.path)
-            except FileMissing:
-                raise CorruptMetadata(
-                    ref.path, f"the manifest is missing although version {version.number} names it."
-                ) from None
-            index = ManifestIndex(decode_manifest(data, ref, version.spec_by_id(ref.spec_id)))
-            self.cache.put(ref.path, index)
+            entries = decode_manifest(self._read(ref, version), ref, version.spec_by_id(ref.spec_id))
+            index = ManifestIndex(dates_as_timestamps(entries, became_late))
+            self.cache.put(key, index)
         return index
+
+    def _read(self, ref: ManifestRef, version: Version) -> bytes:
+        try:
+            return self.storage.read(ref.path)
+        except FileMissing:
+            raise CorruptMetadata(
+                ref.path, f"the manifest is missing although version {version.number} names it."
+            ) from None
 
     def write(self, entries: Entries) -> list[tuple[str, EncodedManifest]]:
         """Store `entries` in as many manifests as they need, each a contiguous run of physical keys."""
@@ -92,6 +99,16 @@ class Manifests:
         path = new_manifest_path()
         self.storage.put_if_absent(path, encoded.data)
         return path, encoded
+
+
+def _may_have_been_dates(version: Version, spec_id: int) -> tuple[int, ...]:
+    """The partition fields that are timestamps now and may have been dates when a manifest was written."""
+    fields = version.spec_by_id(spec_id).fields
+    return tuple(
+        f.field_id
+        for f in fields
+        if isinstance(f.transform, Identity) and version.schema.atomic(f.source_id) == TIMESTAMP_NTZ
+    )
 
 
 def refs(

@@ -4,7 +4,7 @@ The object follows the table's newest version: its own commits at once, those of
 next write. One opened at a version or a time stays there and refuses writes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -21,9 +21,10 @@ from coalesce.predicate.expr import TRUE, Bound, Expr
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
-from coalesce.table import logical
+from coalesce.table import evolve, logical
 from coalesce.table.answers import LogicalPartition, count_rows, list_partitions
 from coalesce.table.engine import Engine, Place, Scan
+from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
 from coalesce.table.manifests import Manifests
 from coalesce.table.transaction import Transaction
@@ -202,23 +203,81 @@ class Table:
 
     def set_rule(self, rule: RuleRequest) -> Version:
         """Route new rows by another rule. Files already written stay where they are and are still found."""
-        transaction = self.transaction("set_rule")
 
         def change(head: Version) -> Version:
             resolved = resolve(rule, max(r.rule_id for r in head.rules) + 1, head.spec, head.schema)
             return replace(head, rules=(*head.rules, resolved), current_rule_id=resolved.rule_id)
 
-        transaction.change(change)
-        return self.commit(transaction)
+        return self._change("set_rule", change)
 
     def set_properties(self, properties: Mapping[str, str | None]) -> Version:
         """Set properties; None takes one away."""
-        transaction = self.transaction("set_properties")
 
         def change(head: Version) -> Version:
             merged: dict[str, str | None] = {**head.properties, **properties}
             return replace(head, properties={k: v for k, v in merged.items() if v is not None})
 
+        return self._change("set_properties", change)
+
+    def evolve(
+        self, *, add: evolve.Texts = (), drop: evolve.Texts = (), replace: Mapping[str, str] | None = None
+    ) -> Version:
+        """Partition new rows otherwise: `evolve(add="bucket(64, merchant)", drop="region")`. No file is touched."""
+        return self._change("evolve", lambda head: evolve.evolve_spec(head, add, drop, replace))
+
+    def add_column(
+        self,
+        name: str,
+        type_: object,
+        *,
+        after: str | None = None,
+        first: bool = False,
+        default: object = None,
+        required: bool = False,
+    ) -> Version:
+        """Add a column; rows already there hold `default` in it, or NULL. `a.b` adds a member to a struct."""
+        return self._change(
+            "add_column",
+            lambda head: evolve.add_column(
+                head, name, type_, after=after, first=first, default=default, required=required
+            ),
+        )
+
+    def drop_column(self, name: str) -> Version:
+        """Drop a column; a later one of the same name never shows its values."""
+        return self._change("drop_column", lambda head: evolve.drop_column(head, name))
+
+    def rename_column(self, name: str, new_name: str) -> Version:
+        """Rename a column, a partition column too: one commit, and nothing else is written."""
+        return self._change("rename_column", lambda head: evolve.rename_column(head, name, new_name))
+
+    def reorder(self, names: Sequence[str]) -> Version:
+        """Put these columns first, in this order."""
+        return self._change("reorder", lambda head: evolve.reorder(head, names))
+
+    def widen_column(self, name: str, type_: object) -> Version:
+        """Give a column a type that holds every value of the old one: `int32` → `int64`, `float` → `double`, …"""
+        return self._change("widen_column", lambda head: evolve.widen_column(head, name, type_))
+
+    def enable_feature(self, feature: str) -> Version:
+        """Turn a writer feature on, such as `icebergCompatV3`."""
+        return self._change("enable_feature", lambda head: evolve.enable_feature(head, feature))
+
+    def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> Version:
+        """Begin again, empty, with another schema and spec; older versions keep their rows."""
+        columns = schema if isinstance(schema, Schema) else self.engine_for(schema).infer_schema(schema)
+        transaction = self.transaction("replace")
+        transaction.exclusive = True
+        transaction.change(lambda head: evolve.replaced(head, columns, partition_by))
+        transaction.replace_manifests(())
+        return self.commit(transaction)
+
+    def describe_evolution(self) -> list[Layout]:
+        """Which files are in which spec and rule, what a backfill would move, and how well each prunes."""
+        return layouts(self.plan())
+
+    def _change(self, operation: str, change: Callable[[Version], Version]) -> Version:
+        transaction = self.transaction(operation)
         transaction.change(change)
         return self.commit(transaction)
 
