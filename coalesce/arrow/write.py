@@ -19,13 +19,12 @@ from coalesce.manifest.paths import new_write_directory
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
+from coalesce.model.version import Version
 from coalesce.table.engine import Place
-from coalesce.table.layout import Known, plan_files, spark_order
+from coalesce.table.layout import plan_files, spark_order
 
 Order = npt.NDArray[np.int64]
 
-# What a table's own files say about bytes per row counts for more than a sample once it has this many.
-_ENOUGH_HISTORY: Final = 100_000
 _SAMPLE_RUNS, _SAMPLE_RUN_ROWS = 16, 2048
 
 # Arrow's strings have 32-bit offsets: longer columns are held with 64-bit ones until they are cut into files.
@@ -41,7 +40,9 @@ def write(place: Place, rows: pa.Table) -> list[DataFile]:
     tuples = tuples_of(rows, spec, schema)
     rows = _in_one_piece(rows)
     in_order = spark_order(tuples.distinct, spec.types(schema))
-    bytes_per_row = _bytes_per_row(place, rows, row_order(tuples, in_order))
+    bytes_per_row = place.bytes_per_row
+    if bytes_per_row is None:
+        bytes_per_row = _sampled_bytes_per_row(version, rows, row_order(tuples, in_order))
     planned = plan_files(
         tuples.distinct,
         tuples.counts,
@@ -50,7 +51,7 @@ def write(place: Place, rows: pa.Table) -> list[DataFile]:
         rule=version.rule,
         spec=spec,
         schema=schema,
-        known=Known(sizes=place.sizes, alone=place.alone),
+        known=place.known(tuples.distinct),
     )
     directory = new_write_directory()
     order = row_order(tuples, [s.index for file in planned for s in file.slices])
@@ -105,11 +106,16 @@ def _widened(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.large_binary()) if at.is_binary(column.type) else column
 
 
-def _bytes_per_row(place: Place, rows: pa.Table, order: Order) -> float:
-    """How much of a data file a row takes: as in the table's own files, or in a sample of these rows."""
-    version = place.version
-    if version.rows >= _ENOUGH_HISTORY:
-        return max(version.bytes / version.rows, 1.0)
+def bytes_per_row_of(sample: pa.Table, version: Version) -> float:
+    """What a row takes in a data file of the table, by a sample of rows in any order that fit it."""
+    rows = conform(sample, version.schema)
+    tuples = tuples_of(rows, version.spec, version.schema)
+    in_order = spark_order(tuples.distinct, version.spec.types(version.schema))
+    return _sampled_bytes_per_row(version, _in_one_piece(rows), row_order(tuples, in_order))
+
+
+def _sampled_bytes_per_row(version: Version, rows: pa.Table, order: Order) -> float:
+    """What a row takes, by a sample of these rows: runs of neighbours, as they will lie in the files."""
     starts = np.linspace(0, max(0, len(order) - _SAMPLE_RUN_ROWS), _SAMPLE_RUNS).astype(np.int64)
     sampled = np.unique((starts[:, None] + np.arange(_SAMPLE_RUN_ROWS)).ravel())
     sample = _taken(rows, order[sampled[sampled < len(order)]], version.schema)
