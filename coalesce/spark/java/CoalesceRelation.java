@@ -1,17 +1,14 @@
 package coalesce.spark;
 
-import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.DataType;
@@ -28,12 +25,6 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public class CoalesceRelation extends HadoopFsRelation implements InsertableRelation {
 
-  /**
-   * An option Spark did not pass. A catalog lookup then finds that the options differ from the table's and asks for a
-   * copy, which is the one moment at which a lookup can be told from other uses: see `copy`.
-   */
-  private static final String FRESH = "coalesce.fresh";
-
   private CoalesceRelation(
       FileIndex location,
       StructType partitionSchema,
@@ -47,7 +38,8 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
 
   /** The relation that Python's answer to "resolve" describes. */
   static CoalesceRelation of(Map answer, scala.collection.immutable.Map options, SparkSession session) {
-    StructType schema = (StructType) DataType.fromJson((String) answer.get("schema"));
+    // Nullable throughout, as Spark takes any files to be: it believes what it is told, and a file may lack a column.
+    StructType schema = ((StructType) DataType.fromJson((String) answer.get("schema"))).asNullable();
     StructType constants = new StructType();
     Iterator names = ((List) answer.get("constants")).iterator();
     while (names.hasNext()) {
@@ -64,7 +56,7 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
         schema,
         Option.empty(),
         format,
-        (scala.collection.immutable.Map) options.updated(FRESH, "true"),
+        options,
         session);
   }
 
@@ -81,11 +73,7 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
     Bridge.ask(question, data);
   }
 
-  /**
-   * A copy is a CoalesceRelation too. And a catalog lookup, which ends in this call, leaves no relation behind in the
-   * session's cache of relations: the next lookup resolves the table anew, at the version and with the columns it has
-   * then. That is how a table in the catalog follows commits, this session's and everyone's.
-   */
+  /** A copy, which Spark makes for other options or fewer nested columns, is a CoalesceRelation too. */
   public HadoopFsRelation copy(
       FileIndex location,
       StructType partitionSchema,
@@ -94,31 +82,8 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
       FileFormat fileFormat,
       scala.collection.immutable.Map options,
       SparkSession session) {
-    if (options().contains(FRESH) && !options.contains(FRESH)) {
-      forget(session);
-    }
     return new CoalesceRelation(
         location, partitionSchema, dataSchema, bucketSpec, fileFormat, options, session);
-  }
-
-  /** Take this relation out of the session's cache. Spark offers that by name only, and nobody told us the name. */
-  private void forget(SparkSession session) {
-    SessionCatalog catalog = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalog();
-    try {
-      Method accessor = SessionCatalog.class.getDeclaredMethod("tableRelationCache", new Class[0]);
-      accessor.setAccessible(true);
-      Object cache = accessor.invoke(catalog, new Object[0]);
-      Method asMap = Class.forName("org.sparkproject.guava.cache.Cache").getMethod("asMap", new Class[0]);
-      Iterator plans = ((Map) asMap.invoke(cache, new Object[0])).values().iterator();
-      while (plans.hasNext()) {
-        Object plan = plans.next();
-        if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() == this) {
-          plans.remove();
-        }
-      }
-    } catch (ReflectiveOperationException changed) {
-      catalog.invalidateAllCachedTables(); // costs other tables a new listing, and nobody a wrong answer
-    }
   }
 
   /**

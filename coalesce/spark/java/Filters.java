@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
-import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.immutable.Seq;
@@ -107,7 +106,7 @@ final class Filters {
   static Exactly exactly(Seq filters, StructType columns) {
     InterpretedPredicate[] predicates = new InterpretedPredicate[filters.size()];
     for (int i = 0; i < predicates.length; i++) {
-      predicates[i] = Predicate.createInterpreted(bound((Expression) filters.apply(i), columns));
+      predicates[i] = new InterpretedPredicate(bound((Expression) filters.apply(i), columns));
     }
     return new Exactly(predicates);
   }

@@ -75,6 +75,7 @@ public class NativeSource
       newest.put(table, answer.get("version"));
     }
     PruneFiles.install(session);
+    RelationCache.install(session);
     return CoalesceRelation.of(answer, options, session);
   }
 

@@ -64,8 +64,11 @@ public class PlannedFiles implements FileIndex {
    * here, `(dt = … AND app = 'A') OR (dt = … AND app = 'B')` prunes too.
    */
   PlannedFiles under(Map filters) {
+    Object scan = java.util.UUID.randomUUID().toString();
     Map question = question("estimate", filters);
+    question.put("scan", scan);
     Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters.values())));
+    answer.put("scan", scan);
     return new PlannedFiles(table, constants, filters, answer);
   }
 
@@ -158,7 +161,7 @@ public class PlannedFiles implements FileIndex {
     Map question = Bridge.question(call);
     question.put("table", table());
     question.put("version", table.get("version"));
-    question.put("constants", table.get("constants"));
+    question.put("commit", table.get("commit"));
     question.put("filters", new ArrayList(filters.keySet()));
     return question;
   }
@@ -174,7 +177,11 @@ public class PlannedFiles implements FileIndex {
    * for each file; all separated by NUL, which no path has in it.
    */
   private Listing list(Map filters) {
-    String answer = Bridge.ask(question("list", filters), new Evaluator(filters.values()));
+    Map question = question("list", filters);
+    if (estimate != null) {
+      question.put("scan", estimate.get("scan")); // Python still has the plan it made for the optimizer
+    }
+    String answer = Bridge.ask(question, new Evaluator(filters.values()));
     String prefix = root() + "/";
     int start = answer.indexOf(0);
     int count = Integer.parseInt(answer.substring(0, start));

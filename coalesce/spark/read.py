@@ -1,0 +1,187 @@
+"""What Spark asks of a table it reads, and the answers: which version, how much of it, which files.
+
+The three questions arrive through the bridge, on whichever thread of Spark's asks:
+
+    resolve    at analysis: the columns of the version a query reads
+    estimate   in the optimizer: how much the query's filters leave
+    listing    when the scan begins: the files
+
+Filters arrive as SQL. One that does not parse or bind is left out: its files are kept, and Spark, which has all filters
+too, checks the rows.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from coalesce.errors import CoalesceError, PredicateError
+from coalesce.model.schema import all_fields
+from coalesce.model.types import AtomicType, Field
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.report import Report, human_bytes, make_report
+from coalesce.predicate.bind import bind
+from coalesce.predicate.expr import TRUE, And, Bound
+from coalesce.predicate.normalize import normalize
+from coalesce.predicate.render import literal_sql
+from coalesce.predicate.sql import parse
+from coalesce.predicate.temporal import timestamp_from_text
+from coalesce.spark import resolved
+from coalesce.spark.listing import list_files, matching
+from coalesce.spark.opaque import Catalyst
+from coalesce.spark.resolved import Remembered, Resolved
+from coalesce.spark.schema import spark_schema, spark_type
+from coalesce.storage.local import LocalStorage
+
+Question = Mapping[str, Any]
+
+VERSION: Final = "version"
+AS_OF: Final = "asof"  # Spark hands options over in lower case
+
+_DEFAULT = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
+
+_plans: Remembered[tuple[object, ...], Plan] = Remembered(64)  # from the optimizer to the scan
+_last_scans: Remembered[str, Plan] = Remembered(256)  # by table id
+
+
+# --- resolve -----------------------------------------------------------------------------------------------------
+
+
+def resolve(question: Question, spark: SparkSession) -> str:
+    """The version to read and what Spark has to know of it."""
+    options = {name.lower(): value for name, value in question["options"].items()}
+    number, as_of = wanted_version(options, question["timeZone"])
+    found = resolved.resolve(question["table"], spark, question.get("version", number), as_of)
+    version = found.version
+    needs_names = any(f.physical_name != f.name or f.default is not None for f in all_fields(version.schema.fields))
+    return json.dumps(
+        {
+            "table": question["table"],
+            "root": _root(found),
+            "version": version.number,
+            "commit": version.commit_id,
+            "schema": spark_schema(version.schema).json(),
+            "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
+            "constants": [f.name for f in found.constants],
+            "bytes": version.bytes,
+            "rows": version.rows,
+            "description": f"v{version.number}: {version.files:,} files, {human_bytes(version.bytes)}",
+        }
+    )
+
+
+def wanted_version(options: Mapping[str, str], time_zone: str) -> tuple[int | None, datetime | None]:
+    """The number or the moment that the options name; neither for the newest version."""
+    number, moment = options.get(VERSION), options.get(AS_OF)
+    if number is not None and moment is not None:
+        raise CoalesceError("say either version or asOf, not both.")
+    if number is not None:
+        if not number.strip().isdigit():
+            raise CoalesceError(f"the option version is a number such as 7, not {number!r}.")
+        return int(number), None
+    if moment is None:
+        return None, None
+    micros = timestamp_from_text(moment.strip(), time_zone)
+    if micros is None:
+        raise CoalesceError(f"the option asOf is a time such as 2026-05-17 12:00:00, not {moment!r}.")
+    return None, datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+
+
+def check_newest(options: Mapping[str, str], what: str) -> None:
+    """Refuse to write to an older version."""
+    if any(name.lower() in (VERSION, AS_OF) for name in options):
+        raise CoalesceError(f"{what} a version of the past is not possible: leave out version and asOf.")
+
+
+def _root(found: Resolved) -> str:
+    """The table's root as Hadoop's `Path` takes it. A local path says so, whatever file system is Spark's default."""
+    root = found.storage.uri("")
+    return f"file:{root}" if isinstance(found.storage, LocalStorage) else root
+
+
+def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
+    """The columns under the names they have in the files, with what rows hold that are older than the column."""
+    stored = []
+    for field in fields:
+        metadata = None
+        if field.default is not None:
+            metadata = {_DEFAULT: literal_sql(cast(AtomicType, field.type), field.default)}
+        type_ = spark_type(field.type, physical=True)
+        stored.append(spark_types.StructField(field.physical_name, type_, True, metadata))
+    return spark_types.StructType(stored)
+
+
+# --- estimate and list -------------------------------------------------------------------------------------------
+
+
+def estimate(question: Question, evaluator: Any) -> str:
+    """How much the filters leave, for the optimizer; and what became of it, stage by stage, for people."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    left_bytes, left_rows = matching(plan)
+    return json.dumps({"bytes": left_bytes, "rows": left_rows, "description": _description(plan)})
+
+
+def listing(question: Question, evaluator: Any) -> str:
+    """The files to read, as `PlannedFiles.java` takes them."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    _last_scans.put(found.version.table_id, plan)
+    return list_files(plan, found.constants)
+
+
+def last_scan(table_id: str) -> Report | None:
+    """The report of the newest scan of a table that has begun in this process."""
+    plan = _last_scans.get(table_id)
+    return None if plan is None else plan.report
+
+
+def _recall(question: Question) -> Resolved:
+    return resolved.recall(question["commit"], question["table"], question["version"])
+
+
+def _plan(question: Question, found: Resolved, evaluator: Any) -> Plan:
+    """The plan under the question's filters. One that the optimizer has seen is not made again for its scan."""
+    scan = question.get("scan")
+    key = (scan, question["commit"], frozenset(question["filters"]))
+    plan = None if scan is None else _plans.get(key)
+    if plan is None:
+        version = found.version
+        predicate = normalize(_predicate(question, found))
+        plan = make_plan(version, predicate, found.load, Catalyst(version.schema, evaluator.evaluate))
+        if scan is not None:
+            _plans.put(key, plan)
+    return plan
+
+
+def _description(plan: Plan) -> str:
+    """What a scan is called in explain(): what is left of what, and which stage left it."""
+    version = plan.version
+    report = make_report(version, plan.predicate, plan.manifests, plan.load, TRUE, plan.opaque)
+    stages = ", ".join(f"{stage.name} {stage.files:,}" for stage in report.stages[1:])
+    kept = f"{plan.file_count:,} of {version.files:,} files"
+    size = f"{human_bytes(plan.bytes)} of {human_bytes(version.bytes)}"
+    return f"v{version.number}: {kept}, {size} ({stages})"
+
+
+def _predicate(question: Question, found: Resolved) -> Bound:
+    bound = [b for b in (_bound(text, question, found) for text in question["filters"]) if b is not None]
+    return And(tuple(bound)) if bound else TRUE
+
+
+def _bound(text: str, question: Question, found: Resolved) -> Bound | None:
+    """One filter, or None if it is not understood."""
+    time_zone = question["timeZone"]
+    try:
+        return bind(
+            parse(text, time_zone=time_zone),
+            found.version.schema,
+            case_sensitive=question["caseSensitive"],
+            time_zone=time_zone,
+            text=text,
+        )
+    except PredicateError:
+        return None

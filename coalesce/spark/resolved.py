@@ -1,0 +1,108 @@
+"""The versions that queries of this process read, and the storages they lie in.
+
+A query is analysed, optimized and run at different times and on different threads; what ties the three together is the
+id of the commit it reads. A version that has been put away here to make room is read again when it is asked for.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from threading import Lock
+from typing import Generic, TypeVar
+
+from pyspark.sql import SparkSession
+
+from coalesce.errors import VersionNotFound
+from coalesce.model.types import Field
+from coalesce.model.version import ManifestRef, Version
+from coalesce.plan.index import ManifestIndex
+from coalesce.spark.constants import constant_columns
+from coalesce.storage import open_storage
+from coalesce.storage.base import Storage
+from coalesce.table.manifests import Manifests
+from coalesce.table.table import Table
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(Generic[K, V]):
+    """A few things by key, for any thread; those used longest ago go first."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._held: OrderedDict[K, V] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: K) -> V | None:
+        """What is held under `key`."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Hold `value` under `key`."""
+        with self._lock:
+            self._held[key] = value
+            self._held.move_to_end(key)
+            while len(self._held) > self.capacity:
+                self._held.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One version of a table, as queries read it."""
+
+    storage: Storage
+    version: Version
+
+    def load(self, ref: ManifestRef) -> ManifestIndex:
+        """One of its manifests."""
+        return Manifests(self.storage).load(ref, self.version)
+
+    @cached_property
+    def constants(self) -> tuple[Field, ...]:
+        """The columns that have one value in each file."""
+        return constant_columns(self.version, self.load)
+
+
+_storages: Remembered[str, Storage] = Remembered(256)
+_versions: Remembered[str, Resolved] = Remembered(256)
+
+
+def remember(storage: Storage, version: Version) -> Resolved:
+    """Let queries read a version, through the storage it was opened with and that storage's settings."""
+    _storages.put(storage.root, storage)
+    resolved = _versions.get(version.commit_id)
+    if resolved is None:
+        resolved = Resolved(storage, version)
+        _versions.put(version.commit_id, resolved)
+    return resolved
+
+
+def resolve(
+    location: str, spark: SparkSession | None, version: int | None = None, as_of: datetime | None = None
+) -> Resolved:
+    """The version a query asks for: by number, by time, or the newest.
+
+    The table's log is read afresh: another table may lie at the location by now.
+    """
+    storage = _storages.get(location)
+    if storage is None:
+        storage = open_storage(location, spark=spark)
+    table = Table(storage, ())
+    if version is not None or as_of is not None:
+        table = table.at(version=version, as_of=as_of)
+    return remember(storage, table.state)
+
+
+def recall(commit_id: str, location: str, version: int) -> Resolved:
+    """The version of an earlier `resolve`."""
+    resolved = _versions.get(commit_id)
+    if resolved is None:
+        resolved = resolve(location, None, version=version)
+        if resolved.version.commit_id != commit_id:
+            raise VersionNotFound(f"version {version} of the table at {location} is another one now: read it again.")
+    return resolved
