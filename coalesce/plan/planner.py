@@ -7,7 +7,7 @@ the predicate be TRUE here?
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
 
@@ -25,7 +25,7 @@ from coalesce.plan.index import ManifestIndex, Positions
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
 from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
 from coalesce.predicate.normalize import conjuncts
-from coalesce.predicate.outcomes import ANYTHING, Outcomes, may_be_true, possible
+from coalesce.predicate.outcomes import ANYTHING, Mask, Outcomes, may_be_true, must_be_true, possible
 from coalesce.predicate.project import bounds_domain
 
 LoadManifest = Callable[[ManifestRef], ManifestIndex]
@@ -54,6 +54,29 @@ class PlannedManifest:
     outcomes: Outcomes
     unknown_files: Positions
     unknown_outcomes: Outcomes
+
+    def only(self, wanted: Mask) -> "PlannedManifest":
+        """The same for some of the files: `wanted` says which, for every file of the manifest."""
+        pairs = wanted[self.index.reference_file[self.references]]
+        unknown = wanted[self.unknown_files]
+        return replace(
+            self,
+            files=self.files[wanted[self.files]],
+            references=self.references[pairs],
+            outcomes=self.outcomes[pairs],
+            unknown_files=self.unknown_files[unknown],
+            unknown_outcomes=self.unknown_outcomes[unknown],
+        )
+
+    def in_doubt(self) -> Mask:
+        """For every file of the manifest, whether some of its rows may match and some may not, by what is known.
+
+        Rows of pairs that were ruled out do not match; those of the others do in the files not in doubt.
+        """
+        doubt = np.zeros(len(self.index.entries), np.bool_)
+        doubt[self.index.reference_file[self.references[~must_be_true(self.outcomes)]]] = True
+        doubt[self.unknown_files[~must_be_true(self.unknown_outcomes)]] = True
+        return doubt
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,20 @@ An answer is taken from metadata only where it is exact; where it is not, the ro
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from coalesce.model.spec import LogicalTuple
-from coalesce.model.types import Value
+from coalesce.model.transforms import Identity
+from coalesce.model.types import FLOATING, Field, Value
 from coalesce.model.values import values_of
 from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
-from coalesce.predicate.outcomes import must_be_true
+from coalesce.predicate.outcomes import Mask
 from coalesce.table.engine import Scan
 
 
@@ -33,50 +35,115 @@ class LogicalPartition:
     bytes: int | None
 
 
-def count_rows(plan: Plan, scan: Callable[[Plan], Scan]) -> int:
+ScanPlan = Callable[[Plan], Scan]
+
+
+def count_rows(plan: Plan, scan: ScanPlan) -> int:
     """The rows on which the plan's predicate is TRUE."""
     total = 0
-    in_doubt: list[PlannedManifest] = []
+    unsure: list[PlannedManifest] = []
     for planned in plan.manifests:
-        counted, doubtful = _count(planned)
-        total += counted
-        if doubtful is not None:
-            in_doubt.append(doubtful)
-    if in_doubt:
-        total += sum(b.num_rows for b in scan(replace(plan, manifests=tuple(in_doubt))).to_batches())
+        index = planned.index
+        rows = index.reference_rows[planned.references]
+        doubt = planned.in_doubt()
+        doubt[index.reference_file[planned.references[rows < 0]]] = True
+        total += int(rows[~doubt[index.reference_file[planned.references]]].sum())
+        total += int(index.rows[planned.unknown_files[~doubt[planned.unknown_files]]].sum())
+        if doubt.any():
+            unsure.append(planned.only(doubt))
+    if unsure:
+        total += sum(b.num_rows for b in scan(replace(plan, manifests=tuple(unsure))).to_batches())
     return total
 
 
-def _count(planned: PlannedManifest) -> tuple[int, PlannedManifest | None]:
-    """The rows that surely match in files where that is all there is to say, and a plan of the other files."""
+def distinct_values(plan: Plan, column: Field, scan: ScanPlan) -> list[Value]:
+    """The distinct values of a column in the matching rows, NULL among them, in order."""
+    found: dict[Hashable, Value] = {}
+    unsure: list[PlannedManifest] = []
+    for planned in plan.manifests:
+        position = _identity_position(planned, column)
+        doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
+        doubt[planned.unknown_files] = True
+        if position is not None:
+            for value in _components(planned, position, ~doubt):
+                found[_hashable(value)] = value
+        if doubt[planned.files].any():
+            unsure.append(planned.only(doubt))
+    if unsure:
+        for batch in scan(replace(plan, manifests=tuple(unsure))).to_batches():
+            for value in values_of(column.type, batch.column(column.name).unique()):  # type: ignore[arg-type]
+                found[_hashable(value)] = value
+    return sorted(found.values(), key=_order)
+
+
+def extreme_value(plan: Plan, column: Field, scan: ScanPlan, *, greatest: bool) -> Value:
+    """The smallest or the greatest value of a column in the matching rows, NULL aside; None if there is none.
+
+    Tuples are exact; statistics only say where to look. Files are read in the order in which they could hold the
+    answer, and no more of them once none can hold a better one.
+    """
+    best: Value = None
+    candidates: list[tuple[Any, PlannedManifest, int]] = []
+    for planned in plan.manifests:
+        position = _identity_position(planned, column)
+        doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
+        doubt[planned.unknown_files] = True
+        if position is not None:
+            for value in _components(planned, position, ~doubt):
+                best = _better(best, value, greatest)
+        bounds = planned.index.entries.statistic(f"{'upper' if greatest else 'lower'}_{column.id}")
+        nans = planned.index.entries.statistic(f"nan_count_{column.id}")
+        for file in planned.files[doubt[planned.files]]:
+            bound = None if bounds is None else values_of(column.type, bounds.slice(file, 1))[0]  # type: ignore[arg-type]
+            if greatest and column.type in FLOATING and (nans is None or nans[int(file)].as_py() != 0):
+                bound = math.nan
+            candidates.append((bound, planned, int(file)))
+    # Unknown bounds first: nothing rules those files out.
+    candidates.sort(key=lambda c: (c[0] is not None, _order(c[0])), reverse=False)
+    known = [c for c in candidates if c[0] is not None]
+    for bound, planned, file in [c for c in candidates if c[0] is None] + (known[::-1] if greatest else known):
+        if bound is not None and best is not None and _better(best, bound, greatest) is best:
+            break
+        wanted = np.zeros(len(planned.index.entries), np.bool_)
+        wanted[file] = True
+        for batch in scan(replace(plan, manifests=(planned.only(wanted),))).to_batches():
+            for value in values_of(column.type, batch.column(column.name).unique()):  # type: ignore[arg-type]
+                best = _better(best, value, greatest)
+    return best
+
+
+def _better(best: Value, value: Value, greatest: bool) -> Value:
+    """The one of two values that is nearer the end looked for; NULL never is."""
+    if value is None or best is None:
+        return best if value is None else value
+    return value if (_order(value) > _order(best)) == greatest and _order(value) != _order(best) else best
+
+
+def _identity_position(planned: PlannedManifest, column: Field) -> int | None:
+    """Where the column itself stands in the tuples of a manifest, if it does."""
+    for position, field in enumerate(planned.spec.fields):
+        if field.source_id == column.id and isinstance(field.transform, Identity):
+            return position
+    return None
+
+
+def _components(planned: PlannedManifest, position: int, inside: Mask) -> list[Value]:
+    """The distinct values of a component in the planned pairs of some files."""
     index = planned.index
-    rows = index.reference_rows[planned.references]
-    doubt = np.zeros(len(index.entries), np.bool_)
-    doubt[index.reference_file[planned.references[~must_be_true(planned.outcomes) | (rows < 0)]]] = True
-    unsure = planned.unknown_files[~must_be_true(planned.unknown_outcomes)]
-    doubt[unsure] = True
-    sure_pairs = ~doubt[index.reference_file[planned.references]]
-    sure_unknown = planned.unknown_files[~doubt[planned.unknown_files]]
-    counted = int(rows[sure_pairs].sum()) + int(index.rows[sure_unknown].sum())
-    if not doubt.any():
-        return counted, None
-    unknown_stays = doubt[planned.unknown_files]
-    return counted, replace(
-        planned,
-        files=planned.files[doubt[planned.files]],
-        references=planned.references[~sure_pairs],
-        outcomes=planned.outcomes[~sure_pairs],
-        unknown_files=planned.unknown_files[unknown_stays],
-        unknown_outcomes=planned.unknown_outcomes[unknown_stays],
-    )
+    pairs = planned.references[inside[index.reference_file[planned.references]]]
+    component = index.component(position)
+    codes = np.unique(component.codes[index.reference_tuple[pairs]])
+    type_ = index.entries.tuple_type(planned.spec.fields[position].field_id)
+    values: list[Value] = values_of(type_, component.values.take(pa.array(codes[codes >= 0])))
+    return [*([None] if len(codes) and codes[0] < 0 else []), *values]
 
 
 def list_partitions(plan: Plan) -> list[LogicalPartition]:
     """The logical tuples of the plan's files on which its predicate may be TRUE, spec by spec, in order."""
-    found: dict[tuple[int, LogicalTuple], LogicalPartition] = {}
+    found: dict[Hashable, LogicalPartition] = {}
     for planned in plan.manifests:
         for partition in _partitions(planned):
-            key = (partition.spec_id, _hashable(partition.values))
+            key = (partition.spec_id, tuple(_hashable(v) for v in partition.values))
             before = found.get(key)
             found[key] = partition if before is None else _sum(before, partition)
     return sorted(found.values(), key=lambda p: (p.spec_id, [_order(v) for v in p.values]))
@@ -130,6 +197,6 @@ def _sum(one: LogicalPartition, other: LogicalPartition) -> LogicalPartition:
     )
 
 
-def _hashable(values: LogicalTuple) -> LogicalTuple:
-    """NaN is not equal to itself in Python, but one logical partition all the same."""
-    return tuple("NaN" if _is_nan(v) else v for v in values)
+def _hashable(value: Value) -> Hashable:
+    """NaN is not equal to itself in Python, but one value all the same."""
+    return "NaN" if _is_nan(value) else value

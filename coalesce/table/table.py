@@ -7,23 +7,27 @@ next write. One opened at a version or a time stays there and refuses writes.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
-from coalesce.errors import CoalesceError, SchemaError, TableExists, TableNotFound, VersionNotFound
+from coalesce.errors import CoalesceError, NeedsSpark, SchemaError, TableExists, TableNotFound, VersionNotFound
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import RuleRequest, keep_all, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
+from coalesce.model.types import Field, is_atomic
+from coalesce.model.values import to_python
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.report import Report
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Bound, Expr
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
-from coalesce.table.answers import LogicalPartition, count_rows, list_partitions
-from coalesce.table.engine import Engine, Place, Scan
+from coalesce.table.answers import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
+from coalesce.table.engine import Engine, FrameEngine, Place, Scan
 from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
 from coalesce.table.manifests import Manifests
@@ -143,9 +147,48 @@ class Table:
         """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""
         return self._rows.scan(self.place(), self.plan(where), columns)
 
+    def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
+        """The rows as a Spark DataFrame that prunes by itself: this version's, or those of an older one.
+
+        It stays at that version, whatever is committed later.
+        """
+        table = self if version is None and as_of is None else self.at(version=version, as_of=as_of)
+        return self._frames.dataframe(table.place())
+
+    def last_scan(self) -> Report | None:
+        """What the last scan of this table by Spark, in this process, has read and why; None if there was none."""
+        return self._frames.last_scan(self.place())
+
     def count(self, where: Where = None) -> int:
         """How many rows match: from metadata where it is exact, from the rows of the other files."""
-        return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, None))
+        return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, []))
+
+    def distinct(self, column: str, where: Where = None) -> list[object]:
+        """The distinct values of a column in the matching rows; of a partition column, from metadata alone."""
+        field = self._atomic_column(column)
+        found = distinct_values(self.plan(where), field, self._scan_of(field))
+        return [to_python(field.type, v) for v in found]  # type: ignore[arg-type]
+
+    def min(self, column: str, where: Where = None) -> object:
+        """The smallest value of a column in the matching rows, NULL aside; reads only files that could hold it."""
+        field = self._atomic_column(column)
+        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=False)
+        return to_python(field.type, found)  # type: ignore[arg-type]
+
+    def max(self, column: str, where: Where = None) -> object:
+        """The greatest value of a column in the matching rows, NULL aside; NaN is the greatest, as in Spark."""
+        field = self._atomic_column(column)
+        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=True)
+        return to_python(field.type, found)  # type: ignore[arg-type]
+
+    def _atomic_column(self, name: str) -> Field:
+        field = self.schema.field(name)
+        if not is_atomic(field.type):
+            raise SchemaError(f"column {field.name!r} is {field.type} and has no single values to compare.")
+        return field
+
+    def _scan_of(self, field: Field) -> Callable[[Plan], Scan]:
+        return lambda plan: self._rows.scan(self.place(), plan, [field.name])
 
     def partitions(self, where: Where = None) -> list[LogicalPartition]:
         """The logical partitions, with files, rows and bytes, in order."""
@@ -301,6 +344,14 @@ class Table:
     def engine_for(self, data: object) -> Engine:
         """The engine that understands `data`."""
         return _engine_for(self.engines, data)
+
+    @property
+    def _frames(self) -> FrameEngine:
+        """The engine that reads rows with Spark."""
+        for engine in self.engines:
+            if isinstance(engine, FrameEngine):
+                return engine
+        raise NeedsSpark("reading with Spark needs a session: open the table with spark=…, or use scan() without one.")
 
     @property
     def _rows(self) -> Engine:

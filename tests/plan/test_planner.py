@@ -38,8 +38,9 @@ from coalesce.model.types import (
     DecimalType,
     Field,
     Value,
+    is_atomic,
 )
-from coalesce.model.values import column_of, order_key, to_python, values_of
+from coalesce.model.values import column_of, from_python, order_key, to_python, values_of
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Opaque, Or, Reference
@@ -256,6 +257,23 @@ def test_rows_and_counts_equal_brute_force(data: st.DataObject) -> None:
             actual = [{i: c[n] for i, c in columns.items()} for n in range(scanned.num_rows)]
             assert sorted(map(repr, actual)) == sorted(map(repr, expected))
             assert world.table.count(predicate) == len(expected)
+            for field in names.values():
+                _check_answers(world.table, field, predicate, [row[field.id] for row in expected])
+
+
+def _check_answers(table: Table, field: Field, predicate: Bound, values: list[Value]) -> None:
+    """Distinct values, the smallest and the greatest, as Spark orders and equates them."""
+    type_ = field.type
+    assert is_atomic(type_)
+
+    def key(value: object) -> object:
+        return None if value is None else order_key(type_, from_python(type_, value))  # type: ignore[arg-type]
+
+    keys = {order_key(type_, v) for v in values if v is not None}  # type: ignore[arg-type]
+    distinct = [key(v) for v in table.distinct(field.name, predicate)]
+    assert distinct == [*([None] if None in values else []), *sorted(keys)]
+    assert key(table.min(field.name, predicate)) == (min(keys) if keys else None)
+    assert key(table.max(field.name, predicate)) == (max(keys) if keys else None)
 
 
 @settings(max_examples=150)

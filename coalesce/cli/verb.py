@@ -1,0 +1,23 @@
+"""What a verb of the command line is."""
+
+import argparse
+from typing import Protocol
+
+from coalesce.table.table import Table
+
+Json = dict[str, object]
+
+
+class Verb(Protocol):
+    """A module with these names."""
+
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add the verb's own arguments."""
+
+    def as_json(self, table: Table, arguments: argparse.Namespace, /) -> Json:
+        """The answer for programs: plain data under keys that stay the same."""
+
+    def as_text(self, table: Table, arguments: argparse.Namespace, /) -> str:
+        """The answer for people."""
