@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coalesce.errors import SparkUnavailable
+from coalesce.spark.attach import attach
 from coalesce.spark.jre import spark_java_home
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def session(master: str | None = None, **config: object) -> "SparkSession":
         builder = builder.master(master)
     for name, value in config.items():
         builder = builder.config(name, value)
-    # The one place every session passes through: attach here what is to be there from the start.
-    return builder.getOrCreate()
+    return attach(builder.getOrCreate())
 
 
 def _check_names(config: Mapping[str, object]) -> None:

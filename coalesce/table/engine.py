@@ -6,7 +6,7 @@ what is written, removed and committed, an engine only turns rows into data file
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
+from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
 from coalesce.table.layout import Known
@@ -105,3 +106,14 @@ class Engine(Protocol):
 
     def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
+
+
+@runtime_checkable
+class FrameEngine(Engine, Protocol):
+    """An engine whose rows are a data frame, to be queried by whatever engine is behind it."""
+
+    def dataframe(self, place: Place) -> Any:
+        """The rows of the version, read when the frame is computed and only where its filters need them."""
+
+    def last_scan(self, place: Place) -> Report | None:
+        """What the last scan of the table has read and why."""

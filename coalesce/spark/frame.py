@@ -1,0 +1,21 @@
+"""A version of a table as a Spark DataFrame."""
+
+from pyspark.sql import DataFrame, SparkSession
+
+from coalesce.plan.report import Report
+from coalesce.spark import read, resolved
+from coalesce.spark.attach import attach
+from coalesce.table.engine import Place
+
+
+def dataframe(spark: SparkSession, place: Place) -> DataFrame:
+    """The rows of the place's version; filters on the frame prune files."""
+    # The storage may have settings of its own, which the path alone does not tell.
+    resolved.remember(place.storage, place.version)
+    reader = attach(spark).read.format("coalesce").option(read.VERSION, place.version.number)
+    return reader.load(place.storage.root)
+
+
+def last_scan(place: Place) -> Report | None:
+    """The report of the newest scan of the table that has begun in this process."""
+    return read.last_scan(place.version.table_id)
