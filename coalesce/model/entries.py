@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type, type_from_arrow
+from coalesce.model.columns import column_from, flags, is_null, numbers
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
@@ -65,10 +66,11 @@ class Entries:
 
     def files(self, indices: np.ndarray | None = None) -> list[DataFile]:
         """Entries as objects: all, or those at `indices`."""
-        core = self.core if indices is None else self.core.take(pa.array(indices))
-        statistics = self._all_statistics()
+        core, statistics = self.core, self._all_statistics()
         if indices is not None:
-            statistics = {name: column.take(pa.array(indices)) for name, column in statistics.items()}
+            wanted = column_from(indices)
+            core = core.take(wanted)
+            statistics = {name: column.take(wanted) for name, column in statistics.items()}
         return _objects(self.spec_id, self.field_ids, core, statistics)
 
     def table(self) -> pa.Table:
@@ -80,7 +82,7 @@ class Entries:
 
     def take(self, indices: np.ndarray) -> "Entries":
         """The entries at `indices`, in that order."""
-        return from_table(self.spec_id, self.field_ids, self.table().take(pa.array(indices)))
+        return from_table(self.spec_id, self.field_ids, self.table().take(column_from(indices)))
 
     def _all_statistics(self) -> dict[str, pa.ChunkedArray]:
         everything = self.load(())
@@ -162,15 +164,14 @@ def sort_order(entries: Entries) -> np.ndarray:
         keys[f"first_{field_id}"] = first.field(f"f{field_id}")
     keys["path"] = entries.core.column("path")
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    return np.asarray(order)
+    return numbers(order)
 
 
 def _first_tuples(core: pa.Table) -> pa.StructArray:
     lists = core.column("tuples").combine_chunks()
-    offsets = np.asarray(lists.offsets)
-    lengths = offsets[1:] - offsets[:-1]
-    has_one = (lengths > 0) & ~np.asarray(lists.is_null())
-    return lists.values.take(pa.array(np.where(has_one, offsets[:-1], 0), mask=~has_one))
+    offsets = numbers(lists.offsets)
+    has_none = (np.diff(offsets) == 0) | is_null(lists)
+    return lists.values.take(column_from(np.where(has_none, 0, offsets[:-1]), nulls=has_none))
 
 
 # --- what entries tell ---------------------------------------------------------------------------------------------
@@ -179,19 +180,24 @@ def _first_tuples(core: pa.Table) -> pa.StructArray:
 def trusted(core: pa.Table) -> np.ndarray:
     """Which entries' tuples are surely all tuples in the file: `DataFile.trusted` for a whole manifest."""
     lists = core.column("tuples").combine_chunks()
-    claimed = np.asarray(pc.fill_null(core.column("complete"), False)) & ~np.asarray(lists.is_null())
-    rows = np.asarray(core.column("rows"))
-    offsets = np.asarray(lists.offsets)
-    lengths = np.where(claimed, offsets[1:] - offsets[:-1], 0)
+    claimed = flags(core.column("complete")) & ~is_null(lists)
+    rows = numbers(core.column("rows"))
+    offsets = numbers(lists.offsets)
     counts = lists.values.field("rows")
-    known = np.asarray(pc.fill_null(counts, 0))
-    sums = np.concatenate(([0], np.cumsum(known)))
-    unknown = np.concatenate(([0], np.cumsum(np.asarray(counts.is_null()))))
-    total = sums[offsets[1:]] - sums[offsets[:-1]]
-    all_known = unknown[offsets[1:]] == unknown[offsets[:-1]]
-    negative = np.concatenate(([0], np.cumsum(known < 0)))
-    sound = (negative[offsets[1:]] == negative[offsets[:-1]]) & (~all_known | (total == rows))
-    return np.asarray(claimed & ((lengths > 0) | (rows == 0)) & sound)
+    known = numbers(counts, null=0)
+    sound = _sums(known, offsets) == rows
+    if counts.null_count:  # where a count is unknown there is no sum to compare
+        sound |= _sums(is_null(counts), offsets) > 0
+    if known.min(initial=0) < 0:
+        sound &= _sums(known < 0, offsets) == 0
+    return np.asarray(claimed & sound & ((np.diff(offsets) > 0) | (rows == 0)))
+
+
+def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The sum of each run of `values` from one offset to the next."""
+    until = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=until[1:])
+    return np.diff(until[offsets])
 
 
 def value_range(type_: AtomicType, column: pa.Array) -> tuple[Value, Value]:

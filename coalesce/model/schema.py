@@ -17,6 +17,7 @@ from coalesce.model.types import AtomicType, Field, ListType, MapType, StructTyp
 ROW_ID_FIELD = 2147483540
 ROW_VERSION_FIELD = 2147483539
 MAX_COLUMN_ID = 2147483000
+RESERVED_NAMES = frozenset({"_row_id", "_row_commit_version"})
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def _check_names(fields: tuple[Field, ...], place: str) -> None:
     for field in fields:
         if not field.name:
             raise SchemaError(f"a column of {place} has an empty name.")
+        if field.name.lower() in RESERVED_NAMES:
+            raise SchemaError(f"a column cannot be called {field.name!r}: files keep row ids and versions under it.")
         folded = field.name.lower()
         if folded in seen:
             raise SchemaError(

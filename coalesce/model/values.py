@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.columns import flags, numbers
 from coalesce.model.types import (
     BINARY,
     BOOLEAN,
@@ -223,9 +224,11 @@ def values_of(type_: AtomicType, array: pa.Array | pa.ChunkedArray) -> list[Valu
     storage = _storage(type_, target)
     if storage is not target:
         array = array.view(storage)
-    # Through NumPy where it can be: several times as fast as to_pylist.
-    through_numpy = array.null_count == 0 and pa.types.is_primitive(storage)
-    values: list[Value] = array.to_numpy(zero_copy_only=False).tolist() if through_numpy else array.to_pylist()
+    values: list[Value]
+    if array.null_count or not pa.types.is_primitive(storage):
+        values = array.to_pylist()
+    else:  # several times as fast
+        values = (flags(array) if storage == pa.bool_() else numbers(array)).tolist()
     return values
 
 

@@ -136,6 +136,8 @@ def rename_column(head: Version, name: str, new_name: str) -> Version:
     """Another name for a column, a partition column among them; nothing on disk changes."""
     path = name.split(".")
     field = _find(head.schema.fields, path)
+    if field.name == new_name:
+        raise SchemaError(f"column {name!r} is called {new_name!r} already.")
 
     def rename(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
         return tuple(replace(f, name=new_name) if f.id == field.id else f for f in siblings)

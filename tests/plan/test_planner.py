@@ -5,7 +5,6 @@ damages them (entries that lost their tuples, counts, statistics or physical key
 columns, with conditions mixed in that the language cannot state.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +46,7 @@ from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Opa
 from coalesce.predicate.normalize import normalize
 from coalesce.table.table import Table
 from tests import strategies
+from tests.fast import FAST
 from tests.predicate.reference import outcome
 
 PARTITION_TYPES: list[AtomicType] = [
@@ -62,8 +62,6 @@ TRANSFORMS = {
     DecimalType(9, 2): ["{c}", "truncate(50, {c})"],
 }
 Row = dict[int, Value]
-# Hundreds of tables are made and dropped; a file system in memory spares each commit its disk.
-FAST = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
 @dataclass
@@ -241,7 +239,7 @@ def test_no_file_with_a_match_is_ever_pruned(data: st.DataObject) -> None:
             found.explain()
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_rows_and_counts_equal_brute_force(data: st.DataObject) -> None:
     """Scanning and counting give exactly the rows on which the predicate is TRUE, metadata or none."""
