@@ -1,19 +1,20 @@
 """The main job from end to end, on a small table and a Spark on this machine.
 
 Skewed events are written twice, by Spark's own partitionBy and as a coalesce table. Then one small logical partition is
-queried, replaced and dropped, and its neighbours in the same file are shown to be untouched.
+queried, another replaced and a third dropped, all inside a file they share with many others, whose rows stay as they
+were.
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import coalesce
 from coalesce.cli.arguments import add_debug
@@ -27,185 +28,177 @@ if TYPE_CHECKING:
 
 HELP = "see it work on a small table, with Spark on this machine"
 
-_ROWS, _DAYS, _APPS = 200_000, 4, 250
-_FIRST_DAY = date(2026, 5, 15)
-_SMALL = date(2026, 5, 17), "app-017"  # the logical partition that everything is done to
-_NEIGHBOURS = "dt = DATE '2026-05-17' AND app IN ('app-016', 'app-018', 'app-019')"
-
-T = TypeVar("T")
+_ROWS, _DAYS, _SMALL_APPS = 200_000, 3, 250
+_FIRST_DAY, _DAY = date(2026, 5, 15), date(2026, 5, 17)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Where to leave the tables."""
-    parser.add_argument(
-        "--keep", metavar="DIR", type=Path, help="write to DIR, which must be new or empty, and keep it"
-    )
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="write to DIR, a new or empty directory, and keep it")
     add_debug(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Tell the story, from beginning to end."""
+    keep: Path | None = arguments.keep
     with ExitStack() as stack:
-        directory = stack.enter_context(_kept(arguments.keep) if arguments.keep else _temporary())
-        with _progress("starting Spark"):
+        if keep is None:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coalesce-demo-")))
+        else:
+            directory = _empty(keep)
+        with _watch("starting Spark"):
             from coalesce.spark.session import session
 
-            spark = session(**{"spark.sql.shuffle.partitions": 8})
+            spark = session("local[*]", **{"spark.sql.shuffle.partitions": 8})
             stack.callback(spark.stop)
-        _Demo(spark, directory).run()
-        if arguments.keep:
-            _say(
-                f"\nThe tables are in {directory}. Try:\n  coalesce partitions {directory / 'events'} --sort rows --limit 5"
-            )
+        _Story(spark, directory).tell()
+    if keep is not None:
+        _say(f"\nThe tables are in {keep}. Try:\n  coalesce partitions {keep / 'events'} --sort rows --limit 5")
+
+
+def _empty(directory: Path) -> Path:
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise CoalesceError(f"{directory} is not an empty directory; give a new one to --keep.")
+    return directory.absolute()
 
 
 @dataclass
-class _Demo:
+class _Story:
     spark: "SparkSession"
     directory: Path
-    seconds: dict[str, float] = field(default_factory=dict)
 
-    def run(self) -> None:
-        """All chapters."""
-        events = self.events()
-        table = self.write(events)
-        self.query(table)
-        self.replace(table)
-        self.drop(table)
+    def tell(self) -> None:
+        """Chapter by chapter."""
+        _say(
+            f"{_ROWS:,} events of {_DAYS} days. Three apps have 80% of them; {_SMALL_APPS} small ones share the rest.\n"
+        )
+        table = self.write(self.events())
+        self.query(table, "app-017")
+        self.replace(table, "app-018")
+        self.drop(table, "app-019")
 
     def events(self) -> "DataFrame":
-        """A few apps with most of the rows, and hundreds with a handful a day."""
+        """A few apps with most of the rows, and hundreds with a few dozen a day."""
         from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
         draw = F.pmod(F.xxhash64("id"), F.lit(1000))
-        tiny = F.format_string("app-%03d", F.pmod(F.xxhash64("id", F.lit("app")), F.lit(_APPS)))
+        small = F.format_string("app-%03d", F.pmod(F.xxhash64("id", F.lit("app")), F.lit(_SMALL_APPS)))
         return self.spark.range(_ROWS, numPartitions=4).select(
             F.date_add(F.lit(_FIRST_DAY), F.pmod("id", F.lit(_DAYS)).cast("int")).alias("dt"),
-            F.when(draw < 400, "web").when(draw < 650, "ios").when(draw < 800, "android").otherwise(tiny).alias("app"),
+            F.when(draw < 400, "web").when(draw < 650, "ios").when(draw < 800, "android").otherwise(small).alias("app"),
             F.col("id").alias("event"),
             (F.pmod(F.xxhash64("id", F.lit("amount")), F.lit(10_000)) / 100).alias("amount"),
         )
 
     def write(self, events: "DataFrame") -> Table:
-        """Both layouts of the same rows."""
-        _say(f"{_ROWS:,} events of {_DAYS} days: three apps have 80% of them, {_APPS} others share the rest.\n")
-        hive, path = self.directory / "hive", self.directory / "events"
-        with self._timed("hive", "writing them with Spark's partitionBy"):
+        """The same rows in both layouts."""
+        hive = self.directory / "hive"
+        with _watch("writing them with Spark's partitionBy") as hive_watch:
             events.repartition("dt", "app").write.partitionBy("dt", "app").parquet(str(hive))
         table = coalesce.create(
-            path,
-            events.schema,
+            self.directory / "events",
+            events.limit(0).toArrow(),
             partition_by=["dt", "app"],
             rule=coalesce.small("app", below="64KB"),
             properties={"write.target-file-bytes": "1MB"},
-            spark=self.spark,
         )
-        with self._timed("coalesce", "writing them as a coalesce table"):
-            table.append(events)
-        self._compare(hive, table)
-        return table
-
-    def _compare(self, hive: Path, table: Table) -> None:
-        files = list(hive.rglob("*.parquet"))
-        entries = table.files()
-        physical = {f.physical_key for f in entries}
-        logical = number(len(table.partitions()))
-        header = ("", "logical partitions", "physical partitions", "files", "bytes", "seconds to write")
-        hive_bytes, ours = human_bytes(sum(f.stat().st_size for f in files)), human_bytes(table.state.bytes)
-        directories = number(len({f.parent for f in files}))
+        with _watch("writing them as a coalesce table") as watch:
+            table.append(events.toArrow())
+        files, entries = list(hive.rglob("*.parquet")), table.files()
+        directories, hive_bytes = number(len({f.parent for f in files})), sum(f.stat().st_size for f in files)
+        logical, physical = number(len(table.partitions())), number(len({f.physical_key for f in entries}))
+        header = ("written by", "logical partitions", "physical partitions", "files", "bytes", "seconds")
         rows = [
-            ("partitionBy", directories, directories, number(len(files)), hive_bytes, f"{self.seconds['hive']:.1f}"),
-            ("coalesce", logical, number(len(physical)), number(len(entries)), ours, f"{self.seconds['coalesce']:.1f}"),
+            ("partitionBy", directories, directories, number(len(files)), human_bytes(hive_bytes), hive_watch.shown),
+            ("coalesce", logical, physical, number(len(entries)), human_bytes(table.state.bytes), watch.shown),
         ]
         _say(grid(header, rows, right=header[1:]))
+        return table
 
-    def query(self, table: Table) -> None:
-        """One small logical partition, through Spark."""
-        day, app = _SMALL
-        predicate = f"dt = DATE '{day}' AND app = '{app}'"
-        _say(f"\nOne small logical partition, read by Spark: SELECT … WHERE {predicate}")
-        with self._timed("query", "asking Spark"):
-            found = table.read().where(predicate).collect()
-        expected = self.spark.read.parquet(str(self.directory / "hive")).where(predicate)
-        _check(_sorted(found) == _sorted(expected.select("dt", "app", "event", "amount").collect()))
+    def query(self, table: Table, app: str) -> None:
+        """Read a small logical partition through Spark."""
+        predicate = _is(app)
+        _say(f"\nRead one small logical partition with Spark, where {predicate}:\n")
+        with _watch("asking Spark") as watch:
+            found = self.rows(table, predicate)
+        hive = self.spark.read.parquet(str(self.directory / "hive")).select("dt", "app", "event", "amount")
+        _check(found == sorted(hive.where(predicate).collect()))
+        plan = table.plan(predicate)
+        _say(plan.explain())
+        shared = len(plan.files[0].tuples or ())
         _say(
-            f"{len(found)} rows in {self.seconds['query']:.1f} seconds, the same that partitionBy's directory holds.\n"
+            f"\n{len(found)} rows in {watch.shown} seconds, the same that partitionBy wrote. "
+            f"The file is shared by {shared} logical partitions."
         )
-        _say(table.plan(predicate).explain())
 
-    def replace(self, table: Table) -> None:
-        """Overwrite it, in the middle of a shared file."""
+    def replace(self, table: Table, app: str) -> None:
+        """Overwrite a logical partition in the middle of the shared file."""
         from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
-        day, app = _SMALL
-        predicate = f"dt = DATE '{day}' AND app = '{app}'"
-        shared = table.files(predicate)
-        _say(f"\nThat file is shared by {len(shared[0].tuples or ())} logical partitions. Replace this one in it:")
-        before = _rows(table, _NEIGHBOURS)
-        corrected = table.read().where(predicate).withColumn("amount", F.lit(1.0))
-        with self._timed("overwrite", "overwriting one logical partition"):
-            version = table.overwrite(corrected, where=predicate)
-        amounts = {row.amount for row in table.read().where(predicate).collect()}
-        _check(amounts == {1.0} and _rows(table, _NEIGHBOURS) == before)
-        _say(
-            f"version {version.number} in {self.seconds['overwrite']:.1f} seconds; all its amounts are now 1.0, and the "
-            f"{len(before)} rows of three neighbours are\nthe same as before."
-        )
+        _say(f"\nOverwrite another of them, {app}:")
+        before = self.rows(table, _is_not(app))
+        corrected = self.read(table, _is(app)).withColumn("amount", F.lit(1.0)).toArrow()
+        with _watch("overwriting one logical partition") as watch:
+            version = table.overwrite(corrected, where=_is(app))
+        _check({row.amount for row in self.rows(table, _is(app))} == {1.0})
+        _check(self.rows(table, _is_not(app)) == before)
+        _say(f"version {version.number} in {watch.shown} seconds. {_neighbours(before)}")
 
-    def drop(self, table: Table) -> None:
-        """Drop it; older versions still have it."""
-        day, app = _SMALL
-        predicate = f"dt = DATE '{day}' AND app = '{app}'"
-        before, rows = _rows(table, _NEIGHBOURS), table.count(predicate)
-        _say("\nNow drop it:")
-        with self._timed("drop", "dropping one logical partition"):
-            version = table.drop_partition(dt=day, app=app)
-        _check(table.count(predicate) == 0 and _rows(table, _NEIGHBOURS) == before)
-        _check(table.at(version=version.number - 1).count(predicate) == rows)
-        _say(
-            f"version {version.number} in {self.seconds['drop']:.1f} seconds; {rows} rows are gone, the neighbours are "
-            f"the same, and version {version.number - 1} still has them all."
-        )
+    def drop(self, table: Table, app: str) -> None:
+        """Drop one; older versions still have it."""
+        _say(f"\nDrop a third, {app}:")
+        gone, before = self.rows(table, _is(app)), self.rows(table, _is_not(app))
+        with _watch("dropping one logical partition") as watch:
+            version = table.drop_partition(dt=_DAY, app=app)
+        _check(self.rows(table, _is(app)) == [])
+        _check(self.rows(table, _is_not(app)) == before)
+        _check(table.at(version=version.number - 1).count(_is(app)) == len(gone))
+        _say(f"version {version.number} in {watch.shown} seconds. {_neighbours(before)}")
+        _say(f"Its {len(gone)} rows are gone; version {version.number - 1} still has them.")
 
-    @contextmanager
-    def _timed(self, name: str, doing: str) -> Iterator[None]:
-        started = time.perf_counter()
-        with _progress(doing):
-            yield
-        self.seconds[name] = time.perf_counter() - started
+    def rows(self, table: Table, predicate: str) -> list["Row"]:
+        """Rows in a fixed order."""
+        return sorted(self.read(table, predicate).collect())
+
+    def read(self, table: Table, predicate: str) -> "DataFrame":
+        """The matching rows."""
+        return self.spark.createDataFrame(table.scan(predicate).to_arrow())
 
 
-def _rows(table: Table, predicate: str) -> list["Row"]:
-    return _sorted(table.read().where(predicate).collect())
+def _is(app: str) -> str:
+    return f"dt = DATE '{_DAY}' AND app = '{app}'"
 
 
-def _sorted(rows: list["Row"]) -> list["Row"]:
-    return sorted(rows, key=lambda row: row.event)
+def _is_not(app: str) -> str:
+    return f"dt = DATE '{_DAY}' AND app LIKE 'app-%' AND app <> '{app}'"
+
+
+def _neighbours(rows: list["Row"]) -> str:
+    return f"The {len(rows):,} rows of its {len({row.app for row in rows})} neighbours are as before."
 
 
 def _check(holds: bool) -> None:
     if not holds:
-        raise CoalesceError("the demo found rows that should not be as they are; this is a bug in coalesce.")
+        raise CoalesceError("the demo found rows that are not as they should be; please report this as a bug.")
 
 
 def _say(text: str) -> None:
     print(text, flush=True)
 
 
+@dataclass
+class _Watch:
+    seconds: float = 0.0
+
+    @property
+    def shown(self) -> str:
+        return f"{self.seconds:.1f}"
+
+
 @contextmanager
-def _progress(doing: str) -> Iterator[None]:
+def _watch(doing: str) -> Iterator[_Watch]:
+    """Say on stderr what is being done, and measure how long it takes."""
     print(f"… {doing}", file=sys.stderr, flush=True)
-    yield
-
-
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="coalesce-demo-") as name:
-        yield Path(name)
-
-
-@contextmanager
-def _kept(directory: Path) -> Iterator[Path]:
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise CoalesceError(f"{directory} is not an empty directory; give a new one to --keep.")
-    yield directory
+    watch, started = _Watch(), time.perf_counter()
+    yield watch
+    watch.seconds = time.perf_counter() - started
