@@ -59,6 +59,12 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
 def _engines(spark: Any) -> tuple[Engine, ...]:
     if spark is None:
         return (ArrowEngine(),)
+    from coalesce.spark.attach import is_connect
+
+    if is_connect(spark):
+        from coalesce.spark.connect import ConnectEngine
+
+        return (ArrowEngine(), ConnectEngine(spark))
     from coalesce.spark.engine import SparkEngine
 
     return (ArrowEngine(), SparkEngine(spark))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coalesce.arrow.relayout import relayout
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.write import write
@@ -39,6 +40,10 @@ class ArrowEngine:
     def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
         """Write the rows of `files` on which `drop` is not TRUE into new files."""
         return rewrite(place, files, drop)
+
+    def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+        """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""
+        return relayout(place, files)
 
     def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
         """The rows of the plan's files for which its whole predicate is TRUE."""

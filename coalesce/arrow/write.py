@@ -31,8 +31,11 @@ _SAMPLE_RUNS, _SAMPLE_RUN_ROWS = 16, 2048
 MAX_STRING_BYTES: Final = 2**31 - 1
 
 
-def write(place: Place, rows: pa.Table) -> list[DataFile]:
-    """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
+def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list[DataFile]:
+    """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file.
+
+    Rows that have been in the table before bring their ids and versions along as `lineage`.
+    """
     version, spec, schema = place.version, place.version.spec, place.version.schema
     rows = conform(rows, schema)
     if rows.num_rows == 0:
@@ -64,7 +67,7 @@ def write(place: Place, rows: pa.Table) -> list[DataFile]:
             physical_key=file.physical_key,
         )
         chosen = slice(start, start + file.rows)
-        makers.append(partial(_make, rows, order, chosen, schema, target, bytes_per_row))
+        makers.append(partial(_make, rows, lineage, order[chosen], schema, target, bytes_per_row))
         start = chosen.stop
     return store(place.storage, makers)
 
@@ -80,9 +83,15 @@ def row_order(tuples: RowTuples, in_order: list[int]) -> Order:
 
 
 def _make(
-    rows: pa.Table, order: Order, chosen: slice, schema: Schema, target: Target, bytes_per_row: float
+    rows: pa.Table,
+    lineage: pa.Table | None,
+    chosen: Order,
+    schema: Schema,
+    target: Target,
+    bytes_per_row: float,
 ) -> tuple[bytes, DataFile]:
-    return encode_file(_taken(rows, order[chosen], schema), schema, target, bytes_per_row)
+    kept = None if lineage is None else lineage.take(pa.array(chosen))
+    return encode_file(_taken(rows, chosen, schema), schema, target, bytes_per_row, kept)
 
 
 def _taken(rows: pa.Table, positions: Order, schema: Schema) -> pa.Table:

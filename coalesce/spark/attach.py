@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def attach(spark: "SparkSession") -> "SparkSession":
     """The same session, in which `format("coalesce")` and `USING coalesce` now work. Harmless if they did before.
 
-    A session with a JVM in this process's reach gets the native source, a Spark Connect session the portable one. So does
-    a Spark that the native source's classes do not fit, with a warning.
+    A session whose JVM this process can reach gets the native source, a Spark Connect session the portable one. So
+    does a Spark that the native source's classes do not fit, with a warning.
     """
     if is_connect(spark):
         _register_portable(spark)

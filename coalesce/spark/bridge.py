@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
 from coalesce.spark import read
+from coalesce.spark.travel import check_newest
 
 _SOURCES: Final = Path(__file__).with_name("java")
 _PACKAGE: Final = "coalesce.spark"
@@ -38,7 +39,7 @@ def connect(spark: SparkSession) -> None:
             return
         try:
             _load_classes(gateway)
-            ensure_callback_server_started(gateway)
+            ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
             gateway.jvm.coalesce.spark.Bridge.connect(_Answers())
         except Py4JError as error:
             raise SparkUnavailable(
@@ -138,7 +139,7 @@ def _insert(question: dict[str, Any], dataset: Any) -> str:
     from coalesce.spark.save import insert
 
     frame = _frame(dataset)
-    read.check_newest(question["options"], "INSERT INTO")
+    check_newest(question["options"], "INSERT INTO")
     insert(frame.sparkSession, question["table"], frame, question["overwrite"])
     return ""
 

@@ -5,6 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from coalesce.plan.report import Report
 from coalesce.spark import read, resolved
 from coalesce.spark.attach import attach
+from coalesce.spark.travel import VERSION
 from coalesce.table.engine import Place
 
 
@@ -12,7 +13,7 @@ def dataframe(spark: SparkSession, place: Place) -> DataFrame:
     """The rows of the place's version; filters on the frame prune files."""
     # The storage may have settings of its own, which the path alone does not tell.
     resolved.remember(place.storage, place.version)
-    reader = attach(spark).read.format("coalesce").option(read.VERSION, place.version.number)
+    reader = attach(spark).read.format("coalesce").option(VERSION, place.version.number)
     return reader.load(place.storage.root)
 
 

@@ -52,7 +52,7 @@ class Catalyst:
             answer = self._ask(condition, columns, np.array(missing, np.int64))
             if len(answer) != len(missing):
                 return None
-            known.update((c, _OUTCOMES[outcome]) for c, outcome in zip(missing, answer, strict=True))
+            known.update((c, int(_OUTCOMES[outcome])) for c, outcome in zip(missing, answer, strict=True))
         return np.array([known[c] for c in combinations.tolist()], np.uint8)[places]
 
     def _columns(self, condition: Opaque, spec: Spec, index: ManifestIndex) -> "list[_Column] | None":
@@ -79,7 +79,7 @@ class Catalyst:
 class _Column:
     field: Field
     values: pa.Array  # distinct
-    codes: npt.NDArray[np.int32]  # for each tuple the position of its value; -1 is NULL
+    codes: npt.NDArray[np.integer]  # for each tuple the position of its value; -1 is NULL
 
     @property
     def texts(self) -> pa.Array:

@@ -12,13 +12,12 @@ too, checks the rows.
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from coalesce.errors import CoalesceError, PredicateError
+from coalesce.errors import PredicateError
 from coalesce.model.schema import all_fields
 from coalesce.model.types import AtomicType, Field
 from coalesce.plan.plan import Plan, make_plan
@@ -28,20 +27,17 @@ from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.render import literal_sql
 from coalesce.predicate.sql import parse
-from coalesce.predicate.temporal import timestamp_from_text
 from coalesce.spark import resolved
 from coalesce.spark.listing import list_files, matching
 from coalesce.spark.opaque import Catalyst
 from coalesce.spark.resolved import Remembered, Resolved
 from coalesce.spark.schema import spark_schema, spark_type
+from coalesce.spark.travel import wanted_version
 from coalesce.storage.local import LocalStorage
 
 Question = Mapping[str, Any]
 
-VERSION: Final = "version"
-AS_OF: Final = "asof"  # Spark hands options over in lower case
-
-_DEFAULT = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
+_DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 
 _plans: Remembered[tuple[object, ...], Plan] = Remembered(64)  # from the optimizer to the scan
 _last_scans: Remembered[str, Plan] = Remembered(256)  # by table id
@@ -60,7 +56,7 @@ def resolve(question: Question, spark: SparkSession) -> str:
     return json.dumps(
         {
             "table": question["table"],
-            "root": _root(found),
+            "root": _root(found, spark),
             "version": version.number,
             "commit": version.commit_id,
             "schema": spark_schema(version.schema).json(),
@@ -73,33 +69,14 @@ def resolve(question: Question, spark: SparkSession) -> str:
     )
 
 
-def wanted_version(options: Mapping[str, str], time_zone: str) -> tuple[int | None, datetime | None]:
-    """The number or the moment that the options name; neither for the newest version."""
-    number, moment = options.get(VERSION), options.get(AS_OF)
-    if number is not None and moment is not None:
-        raise CoalesceError("say either version or asOf, not both.")
-    if number is not None:
-        if not number.strip().isdigit():
-            raise CoalesceError(f"the option version is a number such as 7, not {number!r}.")
-        return int(number), None
-    if moment is None:
-        return None, None
-    micros = timestamp_from_text(moment.strip(), time_zone)
-    if micros is None:
-        raise CoalesceError(f"the option asOf is a time such as 2026-05-17 12:00:00, not {moment!r}.")
-    return None, datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
-
-
-def check_newest(options: Mapping[str, str], what: str) -> None:
-    """Refuse to write to an older version."""
-    if any(name.lower() in (VERSION, AS_OF) for name in options):
-        raise CoalesceError(f"{what} a version of the past is not possible: leave out version and asOf.")
-
-
-def _root(found: Resolved) -> str:
-    """The table's root as Hadoop's `Path` takes it. A local path says so, whatever file system is Spark's default."""
+def _root(found: Resolved, spark: SparkSession) -> str:
+    """The table's root as Hadoop's `Path` takes it."""
     root = found.storage.uri("")
-    return f"file:{root}" if isinstance(found.storage, LocalStorage) else root
+    if isinstance(found.storage, LocalStorage):
+        return f"file:{root}"  # whatever file system is Spark's default
+    if root.startswith("s3://") and spark._jsc.hadoopConfiguration().get("fs.s3.impl") is None:
+        return f"s3a{root.removeprefix('s3')}"  # as Hadoop calls it
+    return root
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:

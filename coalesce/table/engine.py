@@ -104,6 +104,9 @@ class Engine(Protocol):
     def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
         """Write the rows of `files` on which `drop` is not TRUE into new files, each under its own file's spec."""
 
+    def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+        """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""
+
     def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
 

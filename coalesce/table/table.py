@@ -4,7 +4,7 @@ The object follows the table's newest version: its own commits at once, those of
 next write. One opened at a version or a time stays there and refuses writes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,6 +27,7 @@ from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
 from coalesce.table.answers import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
+from coalesce.table.compact import STEP_BYTES, Step, not_current, steps
 from coalesce.table.engine import Engine, FrameEngine, Place, Scan
 from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
@@ -314,6 +315,28 @@ class Table:
         transaction.change(lambda head: evolve.replaced(head, columns, partition_by))
         transaction.replace_manifests(())
         return self.commit(transaction)
+
+    def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
+        """Move files of older specs and rules to the current layout: one commit for each step that is taken.
+
+        `for step in table.compact(): …` shows progress and may stop at any time; `list(table.compact())` does it all.
+        """
+        left = sum(f.bytes for f in not_current(self.refresh().plan(where)))
+        for batch in steps(not_current(self.plan(where)), step_bytes):
+            transaction = self.transaction("compact")
+            added = self._rows.relayout(self.place(), batch)
+            transaction.remove(batch)
+            transaction.add(added)
+            version = self.commit(transaction)
+            moved = sum(f.bytes for f in batch)
+            left -= moved
+            yield Step(
+                version=version.number,
+                files_before=len(batch),
+                files_after=len(added),
+                bytes_moved=moved,
+                bytes_left=left,
+            )
 
     def describe_evolution(self) -> list[Layout]:
         """Which files are in which spec and rule, what a backfill would move, and how well each prunes."""

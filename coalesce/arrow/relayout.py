@@ -1,0 +1,26 @@
+"""Write the rows of files again, all of them, where the current spec and rule want them."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from coalesce.arrow.encode import LINEAGE
+from coalesce.arrow.read import open_file
+from coalesce.arrow.write import write
+from coalesce.model.datafile import DataFile
+from coalesce.table.engine import Place
+
+
+def relayout(place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+    """New files with the rows of `files`, which keep their ids and versions."""
+    rows, lineage = [], []
+    for entry in files:
+        with open_file(place.storage, entry, place.version) as file:
+            rows.append(file.read(place.version.schema.fields, range(len(file.group_rows))))
+            known = file.lineage()
+            lineage.append(_unknown(entry.rows) if known is None else known)
+    return write(place, pa.concat_tables(rows), pa.concat_tables(lineage)) if rows else []
+
+
+def _unknown(count: int) -> pa.Table:
+    return pa.Table.from_arrays([pa.nulls(count, f.type) for f in LINEAGE], schema=LINEAGE)

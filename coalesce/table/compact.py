@@ -1,0 +1,46 @@
+"""Moving old data to the current layout, step by step.
+
+Each step rewrites some files and commits; a process that stops between two steps, or dies within one, leaves a table
+that is whole, with less left to do. Rows keep their ids.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from coalesce.model.datafile import DataFile
+from coalesce.model.version import Version
+from coalesce.plan.plan import Plan
+
+STEP_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step did, and what is left."""
+
+    version: int
+    files_before: int
+    files_after: int
+    bytes_moved: int
+    bytes_left: int
+
+
+def not_current(plan: Plan) -> list[DataFile]:
+    """The files of a plan that another spec or rule than the current one has made, in manifest order."""
+    version: Version = plan.version
+    current = (version.current_spec_id, version.current_rule_id)
+    return [f for f in plan.files if (f.spec_id, f.rule_id) != current]
+
+
+def steps(files: Sequence[DataFile], step_bytes: int) -> Iterator[list[DataFile]]:
+    """The files in batches of about `step_bytes`; neighbours stay together, for they hold neighbouring tuples."""
+    batch: list[DataFile] = []
+    size = 0
+    for file in files:
+        if batch and size + file.bytes > step_bytes:
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.bytes
+    if batch:
+        yield batch
