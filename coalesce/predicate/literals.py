@@ -37,7 +37,8 @@ from coalesce.predicate import temporal
 from coalesce.predicate.coercion import float_from_text
 from coalesce.predicate.expr import Literal
 
-_NUMBER = re.compile(r"(?P<digits>[0-9.]+(?:E[+-]?[0-9]+)?)(?P<suffix>[A-Z]*)")
+# Numbers longer than this mean something to Java too, but nobody writes them.
+_NUMBER = re.compile(r"(?P<digits>[0-9.]{1,400}(?:E[+-]?[0-9]{1,4})?)(?P<suffix>[A-Z]*)")
 _SUFFIXED_INTEGERS: Final = {"Y": INT8, "S": INT16, "L": INT64}
 _MAX_FLOAT: Final = Decimal(2**128 - 2**104)
 _MAX_DOUBLE: Final = Decimal(sys.float_info.max)
@@ -110,7 +111,7 @@ def _integer(digits: str, types: tuple[PrimitiveType, ...]) -> tuple[Value, Atom
 
 def _within(digits: str, greatest: Decimal) -> bool:
     """Spark refuses a literal beyond the greatest float, even if it is less than half a step beyond."""
-    return abs(Decimal(digits)) <= greatest
+    return Decimal(digits).copy_abs() <= greatest
 
 
 def _with_zeros(digits: str) -> str:
@@ -126,7 +127,7 @@ def _decimal(digits: str) -> tuple[Value, AtomicType] | None:
     type_ = type_of_decimal(value)
     if type_ is None:
         return None
-    return (abs(value) if value == 0 else value), type_
+    return (value.copy_abs() if value == 0 else value), type_
 
 
 def type_of_decimal(value: Decimal) -> DecimalType | None:

@@ -98,7 +98,7 @@ def literal_sql(type_: AtomicType, value: Value) -> str:
         case float():
             if not math.isfinite(value):
                 return f"CAST('{display(type_, value)}' AS {sql_type(type_)})"
-            return f"CAST('{np.float32(value)}' AS FLOAT)" if type_ == FLOAT else f"{value!r}D"
+            return f"CAST('{np.float32(value)!s}' AS FLOAT)" if type_ == FLOAT else f"{value!r}D"
         case Decimal():
             return f"{value:f}BD"
         case int() if type_ in _TEMPORAL_WORDS:

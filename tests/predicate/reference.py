@@ -1,0 +1,46 @@
+"""A predicate's outcome on one row, straight from the definitions: slow, and sharing no code with the evaluator."""
+
+from collections.abc import Mapping
+
+from coalesce.model.types import Value
+from coalesce.model.values import order_key
+from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Not, Opaque, Or
+
+
+def outcome(expr: Bound, row: Mapping[int, Value], opaque: Mapping[str, bool | None]) -> bool | None:
+    """TRUE, FALSE or NULL for the row's values by column id; `opaque` tells what each Opaque text comes to."""
+    match expr:
+        case And(parts):
+            outcomes = [outcome(part, row, opaque) for part in parts]
+            return False if False in outcomes else None if None in outcomes else True
+        case Or(parts):
+            outcomes = [outcome(part, row, opaque) for part in parts]
+            return True if True in outcomes else None if None in outcomes else False
+        case Not(part):
+            inside = outcome(part, row, opaque)
+            return None if inside is None else not inside
+        case Constant(value):
+            return value
+        case Opaque(text):
+            return opaque[text]
+        case IsNull(column):
+            return row[column.id] is None
+        case InSet(column, values):
+            held = row[column.id]
+            if held is None:
+                return None
+            return any(order_key(column.type, held) == order_key(column.type, v) for v in values)
+        case InRange(column, lower, lower_inclusive, upper, upper_inclusive):
+            held = row[column.id]
+            if held is None:
+                return None
+            key = order_key(column.type, held)
+            if lower is not None:
+                low = order_key(column.type, lower)
+                if key < low or (key == low and not lower_inclusive):
+                    return False
+            if upper is not None:
+                high = order_key(column.type, upper)
+                if key > high or (key == high and not upper_inclusive):
+                    return False
+            return True
