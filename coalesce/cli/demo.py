@@ -97,13 +97,14 @@ class _Story:
             events.repartition("dt", "app").write.partitionBy("dt", "app").parquet(str(hive))
         table = coalesce.create(
             self.directory / "events",
-            events.limit(0).toArrow(),
+            events.schema,
             partition_by=["dt", "app"],
             rule=coalesce.small("app", below="64KB"),
             properties={"write.target-file-bytes": "1MB"},
+            spark=self.spark,
         )
         with _watch("writing them as a coalesce table") as watch:
-            table.append(events.toArrow())
+            table.append(events)
         files, entries = list(hive.rglob("*.parquet")), table.files()
         directories, hive_bytes = number(len({f.parent for f in files})), sum(f.stat().st_size for f in files)
         logical, physical = number(len(table.partitions())), number(len({f.physical_key for f in entries}))
@@ -120,7 +121,7 @@ class _Story:
         predicate = _is(app)
         _say(f"\nRead one small logical partition with Spark, where {predicate}:\n")
         with _watch("asking Spark") as watch:
-            found = self.rows(table, predicate)
+            found = _rows(table, predicate)
         hive = self.spark.read.parquet(str(self.directory / "hive")).select("dt", "app", "event", "amount")
         _check(found == sorted(hive.where(predicate).collect()))
         plan = table.plan(predicate)
@@ -136,33 +137,30 @@ class _Story:
         from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
         _say(f"\nOverwrite another of them, {app}:")
-        before = self.rows(table, _is_not(app))
-        corrected = self.read(table, _is(app)).withColumn("amount", F.lit(1.0)).toArrow()
+        before = _rows(table, _is_not(app))
+        corrected = table.read().where(_is(app)).withColumn("amount", F.lit(1.0))
         with _watch("overwriting one logical partition") as watch:
             version = table.overwrite(corrected, where=_is(app))
-        _check({row.amount for row in self.rows(table, _is(app))} == {1.0})
-        _check(self.rows(table, _is_not(app)) == before)
+        _check({row.amount for row in _rows(table, _is(app))} == {1.0})
+        _check(_rows(table, _is_not(app)) == before)
         _say(f"version {version.number} in {watch.shown} seconds. {_neighbours(before)}")
 
     def drop(self, table: Table, app: str) -> None:
         """Drop one; older versions still have it."""
         _say(f"\nDrop a third, {app}:")
-        gone, before = self.rows(table, _is(app)), self.rows(table, _is_not(app))
+        gone, before = _rows(table, _is(app)), _rows(table, _is_not(app))
         with _watch("dropping one logical partition") as watch:
             version = table.drop_partition(dt=_DAY, app=app)
-        _check(self.rows(table, _is(app)) == [])
-        _check(self.rows(table, _is_not(app)) == before)
+        _check(_rows(table, _is(app)) == [])
+        _check(_rows(table, _is_not(app)) == before)
         _check(table.at(version=version.number - 1).count(_is(app)) == len(gone))
         _say(f"version {version.number} in {watch.shown} seconds. {_neighbours(before)}")
         _say(f"Its {len(gone)} rows are gone; version {version.number - 1} still has them.")
 
-    def rows(self, table: Table, predicate: str) -> list["Row"]:
-        """Rows in a fixed order."""
-        return sorted(self.read(table, predicate).collect())
 
-    def read(self, table: Table, predicate: str) -> "DataFrame":
-        """The matching rows."""
-        return self.spark.createDataFrame(table.scan(predicate).to_arrow())
+def _rows(table: Table, predicate: str) -> list["Row"]:
+    """What Spark reads, in a fixed order."""
+    return sorted(table.read().where(predicate).collect())
 
 
 def _is(app: str) -> str:

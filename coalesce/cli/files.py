@@ -15,7 +15,7 @@ from coalesce.table.table import Table
 
 HELP = "the data files, with what they hold"
 
-_LONGEST_KEY, _LONGEST_PATH = 40, 24
+_LONGEST_KEY, _LONGEST_NAME, _LONGEST_PATH = 40, 14, 24
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def _short(path: str) -> str:
     write_id, _, below = rest.partition("/")
     if top != DATA or not below:
         return cut_middle(path, _LONGEST_PATH)
-    return cut_middle(f"{cut(write_id, 9)}/{below.rpartition('/')[2]}", _LONGEST_PATH)
+    return f"{cut(write_id, 9)}/{cut(below.rpartition('/')[2], _LONGEST_NAME)}"
 
 
 def _as_data(file: DataFile, version: Version) -> Json:

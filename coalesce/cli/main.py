@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="coalesce",
         description="Look into tables whose small logical partitions share files.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=28),
         epilog="`coalesce VERB --help` says more about each. TABLE is a path, or a URI such as s3://bucket/events.",
     )
     parser.add_argument("--version", action="version", version=f"coalesce {release('coalesce')}")
