@@ -9,13 +9,16 @@ and takes the last bytes of a string its own way; but what it takes is in the ja
 can call a static Java method from generated code.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, assert_never
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
+from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec
 from coalesce.model.transforms import Bucket, Day, Hour, Identity, Month, Transform, Truncate, Void, Year, result_type
-from coalesce.model.types import BINARY, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, AtomicType, DecimalType
+from coalesce.model.types import BINARY, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, AtomicType, DecimalType, Field
 from coalesce.model.values import integer_range, scaled
 from coalesce.spark.catalyst import column as column_of
 from coalesce.spark.catalyst import method_call, static_call, timestamp_as_long
@@ -29,6 +32,17 @@ _WIDTH_DIGITS: Final = 10  # of the largest width there is
 
 _LONG_HASH: Final = "org.apache.spark.unsafe.hash.Murmur3_x86_32"
 _BYTES_HASH: Final = "org.apache.commons.codec.digest.MurmurHash3"
+
+
+def components(session: SparkSession, spec: Spec, schema: Schema, source: Callable[[Field], Column]) -> list[Column]:
+    """The components of the rows' tuples, called `t0`, `t1`, …; `source` gives the column of a field."""
+    found = []
+    for number, partition_field in enumerate(spec.fields):
+        field, type_ = schema.by_id(partition_field.source_id), schema.atomic(partition_field.source_id)
+        assert field is not None
+        assert type_ is not None
+        found.append(component(session, partition_field.transform, type_, source(field)).alias(f"t{number}"))
+    return found
 
 
 def component(session: SparkSession, transform: Transform, source_type: AtomicType, column: Column) -> Column:

@@ -1,0 +1,190 @@
+"""From a layout to the rows: which task gets which row, in which order it writes them, and into which directory.
+
+A task writes one file, so the number of the planned file is the number of the task. What belongs to a tuple reaches its
+rows by a broadcast join; a tuple that lies in several files is spread over them by a hash of the row. By its contents,
+not by chance or by counting: a task that has to be repeated must send every row where it went the first time, or
+rows would be lost or doubled.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
+from pyspark.sql import types as spark
+
+from coalesce.manifest.paths import physical_directory
+from coalesce.model.rule import BySize, Rule
+from coalesce.model.schema import Schema, all_fields
+from coalesce.model.spec import LogicalTuple, Spec
+from coalesce.model.types import Field, MapType
+from coalesce.model.values import column_of
+from coalesce.spark.conform import name_of
+from coalesce.spark.schema import spark_type
+from coalesce.spark.transforms import components
+from coalesce.table.layout import PlannedFile
+
+TASK: Final = "task"
+RANK: Final = "rank"
+
+_HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+# A JVM on a machine without a UTF-8 locale cannot name such files at all; and directories are only for people.
+_AWKWARD: Final = re.compile(r"[^\x20-\x7e]")
+_LONGEST: Final = 60  # characters of a value that becomes a directory without having been planned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The files to be written for `tuples`; rows of other tuples go to the `spare` tasks after them, by tuple."""
+
+    tuples: Sequence[LogicalTuple]
+    files: Sequence[PlannedFile]
+    spare: int
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks write."""
+        return len(self.files) + self.spare
+
+
+# --- rows to tasks -----------------------------------------------------------------------------------------------
+
+
+def assigned(session: SparkSession, rows: DataFrame, layout: Layout, spec: Spec, schema: Schema) -> DataFrame:
+    """Conformed rows with the number of their `TASK`, and a `RANK` that puts the rows of a task in tuple order."""
+    places = _places(layout)
+    salt = _salt(schema) if any(p.files > 1 for p in places) else None
+    kept = [F.col(name_of(f)) for f in schema]
+    if not spec.fields:
+        (place,) = places
+        task = _task(F.lit(place.first), F.lit(place.files), F.lit(None).cast("array<double>"), salt)
+        return rows.select(*kept, task.alias(TASK), F.lit(0).alias(RANK))
+    numbers = range(len(spec.fields))
+    known = F.broadcast(_known(session, layout, places, spec, schema))
+    keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
+    same = reduce(Column.__and__, (F.col(f"t{i}").eqNullSafe(F.col(f"k{i}")) for i in numbers))
+    spare = F.lit(len(layout.files)) + F.pmod(F.xxhash64(*(f"t{i}" for i in numbers)), F.lit(layout.spare)).cast("int")
+    task = _task(F.col("first"), F.col("files"), F.col("cuts"), salt)
+    joined = rows.select(*kept, *keys).join(known, same, "left")
+    return joined.select(*kept, F.coalesce(task, spare).alias(TASK), F.col(RANK))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where one tuple's rows go: `files` files from number `first` on; `cuts` are the shares between uneven ones."""
+
+    first: int
+    files: int
+    rank: int
+    cuts: tuple[float, ...] | None
+
+
+def _places(layout: Layout) -> list[_Place]:
+    """For each tuple its place; ranks follow the order of the slices, which is that of tuples within every file."""
+    starts: dict[int, list[int]] = {}
+    first: dict[int, int] = {}
+    rows: dict[int, int] = {}
+    for number, file in enumerate(layout.files):
+        for part in file.slices:
+            first.setdefault(part.index, number)
+            starts.setdefault(part.index, []).append(part.start)
+            rows[part.index] = part.stop
+    places: list[_Place] = [_NOWHERE] * len(layout.tuples)
+    for rank, (index, begins) in enumerate(starts.items()):
+        count, total = len(begins), rows[index]
+        uneven = any(abs(start - total * i / count) > 1 for i, start in enumerate(begins))
+        cuts = tuple(start / total for start in begins[1:]) if uneven else None
+        places[index] = _Place(first[index], count, rank, cuts)
+    return places
+
+
+_NOWHERE: Final = _Place(0, 0, 0, None)
+
+
+def _task(first: Column, files: Column, cuts: Column, salt: Column | None) -> Column:
+    """The file of a row among those of its tuple."""
+    if salt is None:
+        return first
+    even = F.floor(salt * files)
+    uneven = F.size(F.filter(cuts, lambda cut: cut <= salt))
+    return first + F.when(cuts.isNull(), even).otherwise(uneven).cast("int")
+
+
+def _salt(schema: Schema) -> Column:
+    """A number from 0 up to, not including, 1 that depends on all the row holds and Spark can hash."""
+    columns = [column for f in schema if (column := _hashable(f)) is not None]
+    return F.shiftrightunsigned(F.xxhash64(*columns), 11) * F.lit(2.0**-53)
+
+
+def _hashable(field: Field) -> Column | None:
+    if not any(isinstance(f.type, MapType) for f in all_fields((field,))):
+        return F.col(name_of(field))
+    if isinstance(field.type, MapType) and not any(
+        isinstance(f.type, MapType) for f in all_fields((field.type.key, field.type.value))
+    ):
+        return F.map_entries(F.col(name_of(field)))
+    return None
+
+
+def _known(session: SparkSession, layout: Layout, places: Sequence[_Place], spec: Spec, schema: Schema) -> DataFrame:
+    """The tuples that have a place, as a small table."""
+    types = spec.types(schema)
+    here = [i for i, place in enumerate(places) if place.files]
+    keys = {f"k{n}": column_of(t, [layout.tuples[i][n] for i in here]) for n, t in enumerate(types)}
+    table = pa.table(
+        keys
+        | {
+            "first": pa.array([places[i].first for i in here], pa.int32()),
+            "files": pa.array([places[i].files for i in here], pa.int32()),
+            "cuts": pa.array([places[i].cuts for i in here], pa.list_(pa.float64())),
+            RANK: pa.array([places[i].rank for i in here], pa.int32()),
+        }
+    )
+    fields = [spark.StructField(f"k{n}", spark_type(t)) for n, t in enumerate(types)]
+    fields += [spark.StructField(name, spark.IntegerType()) for name in ("first", "files")]
+    fields += [spark.StructField("cuts", spark.ArrayType(spark.DoubleType()))]
+    fields += [spark.StructField(RANK, spark.IntegerType())]
+    return session.createDataFrame(table, spark.StructType(fields))
+
+
+# --- tasks to directories ----------------------------------------------------------------------------------------
+
+
+def directory_columns(session: SparkSession, layout: Layout, rule: Rule, spec: Spec, schema: Schema) -> list[Column]:
+    """For each partition field the text Spark makes a directory of, named so that no physical column has the name."""
+    taken = {f.physical_name.lower() for f in schema}
+    names, types = [f.name for f in spec.fields], spec.types(schema)
+    planned = [_texts(physical_directory(names, types, file.physical_key)) for file in layout.files]
+    own = components(session, spec, schema, lambda f: F.col(name_of(f)))
+    columns = []
+    for number, field in enumerate(spec.fields):
+        name = "_" + _AWKWARD.sub("_", field.name)
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        # One string, cut by the optimizer: as a list, every element would be a call to the JVM.
+        listed = F.split(F.lit("\x01".join(texts[number] for texts in planned)), "\x01")
+        text = F.when(
+            F.col(TASK) < F.lit(len(layout.files)), F.nullif(F.element_at(listed, F.col(TASK) + F.lit(1)), F.lit(""))
+        ).otherwise(_unplanned(rule, field.field_id, own[number]))
+        columns.append(text.alias(name))
+    return columns
+
+
+def _texts(directory: str) -> list[str]:
+    """The values in `_dt=2026-05-17/_app=%5B%23small%5D` as Spark wants them, which escapes them itself."""
+    values = (unquote(segment.partition("=")[2]) for segment in directory.split("/"))
+    return ["" if value == _HIVE_NULL else _AWKWARD.sub("_", value) for value in values]
+
+
+def _unplanned(rule: Rule, field_id: int, value: Column) -> Column:
+    text = F.regexp_replace(F.substring(value.cast("string"), 1, _LONGEST), _AWKWARD.pattern, "_")
+    text = F.nullif(text, F.lit(""))
+    if isinstance(rule, BySize) and field_id in rule.field_ids:
+        return F.lit(_AWKWARD.sub("_", rule.group))
+    return text

@@ -1,0 +1,72 @@
+"""The engine for Spark DataFrames: native Parquet writes, and any predicate Spark understands."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from coalesce.arrow.engine import ArrowEngine
+from coalesce.errors import SchemaError
+from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
+from coalesce.plan.plan import Plan
+from coalesce.plan.report import Report
+from coalesce.predicate.expr import Bound
+from coalesce.spark.frame import dataframe, last_scan
+from coalesce.spark.schema import schema_from_spark
+from coalesce.spark.write import WriteReport, write
+from coalesce.table.engine import Place, Scan
+
+
+class SparkEngine:
+    """Takes DataFrames and schemas of Spark. `last_write` tells where the time of the last write went."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.last_write = WriteReport()
+        self._arrow = ArrowEngine()
+
+    def accepts(self, data: object) -> bool:
+        """Whether `data` is Spark's."""
+        return isinstance(data, DataFrame | StructType)
+
+    def infer_schema(self, data: object) -> Schema:
+        """The table schema that fits `data`, with fresh column ids; no row is computed."""
+        return schema_from_spark(data if isinstance(data, StructType) else _frame(data).schema)
+
+    def write(self, place: Place, data: object) -> list[DataFile]:
+        """Write the rows under the current spec and rule; nothing is committed."""
+        frame = _frame(data)
+        if type(frame).__module__.startswith("pyspark.sql.connect"):
+            raise SchemaError(
+                "this DataFrame belongs to a Spark Connect session, which has no driver here to write files from: "
+                'write it with df.write.format("coalesce"), or hand over df.toArrow().'
+            )
+        self.last_write = WriteReport()
+        return write(place, frame, self.last_write)
+
+    def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+        """Write the rows of `files` on which `drop` is not TRUE into new files."""
+        return self._arrow.rewrite(place, files, drop)
+
+    def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+        """Write the rows of `files` into new files under the current spec and rule."""
+        return self._arrow.relayout(place, files)
+
+    def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> Scan:
+        """The rows of the plan's files for which its whole predicate is TRUE, without Spark."""
+        return self._arrow.scan(place, plan, columns)
+
+    def dataframe(self, place: Place) -> DataFrame:
+        """The rows of the version; filters on the frame prune files."""
+        return dataframe(self.spark, place)
+
+    def last_scan(self, place: Place) -> Report | None:
+        """What the last scan of the table has read and why."""
+        return last_scan(place)
+
+
+def _frame(data: object) -> DataFrame:
+    if isinstance(data, DataFrame):
+        return data
+    raise SchemaError(f"a {type(data).__name__} has no rows to write; give a Spark DataFrame.")
