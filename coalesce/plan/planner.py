@@ -23,7 +23,7 @@ from coalesce.model.values import column_of, values_of
 from coalesce.model.version import FieldBounds, ManifestRef, Version
 from coalesce.plan.index import ManifestIndex, Positions
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
-from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
+from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
 from coalesce.predicate.normalize import conjuncts
 from coalesce.predicate.outcomes import ANYTHING, Mask, Outcomes, may_be_true, must_be_true, possible
 from coalesce.predicate.project import bounds_domain
@@ -140,7 +140,7 @@ def _asked(expr: Bound) -> Iterator[int]:
                 yield from _asked(part)
         case Not(part):
             yield from _asked(part)
-        case IsNull(column) | InSet(column) | InRange(column):
+        case IsNull(column) | InSet(column) | InRange(column) | InBuckets(column):
             yield column.id
         case Constant() | Opaque():
             return
@@ -192,7 +192,7 @@ def _candidates(judge: Judge, spec: Spec, index: ManifestIndex) -> Positions | N
     """The tuples that the most selective single condition leaves, by search; None if none leaves few enough."""
     best: tuple[int, int, npt.NDArray[np.intp]] | None = None
     for conjunct in conjuncts(judge.predicate):
-        if not isinstance(conjunct, IsNull | InSet | InRange):
+        if not isinstance(conjunct, IsNull | InSet | InRange | InBuckets):
             continue
         for position, field in enumerate(spec.fields):
             source_type = judge.schema.atomic(field.source_id)

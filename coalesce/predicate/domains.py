@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coalesce.model.transforms import Bucket, apply
-from coalesce.model.types import AtomicType, Value
-from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, encode
-from coalesce.predicate.expr import InRange, InSet, IsNull, Leaf
+from coalesce.model.transforms import Bucket, apply, apply_array
+from coalesce.model.types import AtomicType, DecimalType, Value
+from coalesce.model.values import column_of, scaled
+from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, encode
+from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Mask, Outcomes
 
 
@@ -61,6 +62,8 @@ class Interval:
                 can_be, can_not = self._in_set(values)
             case InRange():
                 can_be, can_not = self._in_range(leaf)
+            case InBuckets(_, transform, buckets):
+                can_be, can_not = self._in_buckets(transform, buckets)
         outcomes = _bits(can_be, can_not)
         outcomes[self._never_values] = 0
         outcomes[self._maybe_nulls] |= NULL
@@ -73,6 +76,17 @@ class Interval:
     @cached_property
     def _maybe_nulls(self) -> Codes:
         return np.flatnonzero(self.may_be_null)
+
+    def _in_buckets(self, transform: Bucket, buckets: Sequence[int]) -> tuple[Mask, Mask]:
+        """Where a value is known, so is its bucket; a range of values has every bucket."""
+        known = (self.lower == self.upper) & self.may_be_value
+        codes, places = np.unique(self.lower[known], return_inverse=True)
+        type_ = self.encoding.type
+        hashed = apply_array(transform, type_, column_of(type_, [_value(self.encoding, int(c)) for c in codes]))
+        inside = np.isin(np.asarray(hashed), buckets)[places]
+        can_be, can_not = np.ones(len(known), np.bool_), np.ones(len(known), np.bool_)
+        can_be[known], can_not[known] = inside, ~inside
+        return can_be, can_not
 
     def _in_range(self, leaf: InRange) -> tuple[Mask, Mask]:
         lowest, highest = LOWEST, HIGHEST
@@ -130,6 +144,12 @@ class Hashed:
                 can_be = np.isin(self.buckets, np.array(sorted(wanted), np.int64))  # type: ignore[type-var]
             case InRange():
                 can_be = np.ones(len(self.buckets), np.bool_)
+            case InBuckets(_, transform, buckets) if self.transform.count % transform.count == 0:
+                # A bucket of 64 tells the bucket of 16 as well.
+                inside = np.isin(self.buckets % transform.count, buckets)
+                return np.where(self.is_null, NULL, _bits(inside, ~inside))
+            case InBuckets():
+                can_be = np.ones(len(self.buckets), np.bool_)
         return np.where(self.is_null, NULL, _bits(can_be, np.ones(len(can_be), np.bool_)))
 
 
@@ -186,6 +206,13 @@ def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:
     encoding, codes = encode(type_, column)
     is_null = np.asarray(column.is_null())
     return Interval(encoding, codes, codes, is_null, ~is_null)
+
+
+def _value(encoding: Encoding, code: int) -> Value:
+    """The value of a code, of a type that can be hashed."""
+    if isinstance(encoding, Ranks):
+        return encoding.values[code]
+    return scaled(encoding.type, code) if isinstance(encoding.type, DecimalType) else code
 
 
 def _bits(can_be: Mask, can_not: Mask) -> Outcomes:

@@ -30,6 +30,10 @@ _WIDEST_KEY_DECIMAL = 18  # digits that surely fit 64 bits
 class Encoding(Protocol):
     """How the values of one column became codes."""
 
+    @property
+    def type(self) -> AtomicType:
+        """The values' type."""
+
     def interval(self, value: Value) -> tuple[int, int]:
         """The inclusive interval of codes that equal `value`.
 

@@ -2,11 +2,12 @@
 
 *As written*, a predicate is what a front end understood of the user's words: comparisons between names and typed
 literals, with the place in the text where each name stood. *Bound*, it speaks about column ids and values of the
-columns' own types, and every leaf is one of three questions about one column:
+columns' own types, and every leaf is one of four questions about one column:
 
     IsNull(c)            is it NULL?                                TRUE or FALSE, never NULL
     InSet(c, {v, …})     is it one of these?                        NULL when c is NULL
     InRange(c, lo, hi)   does it lie between these?                 NULL when c is NULL
+    InBuckets(c, n, {b}) does it hash into one of these buckets?    NULL when c is NULL
 
 All else is spelled with And, Or, Not and constants, exactly as SQL's three-valued logic has it:
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
+from coalesce.model.transforms import Bucket
 from coalesce.model.types import AtomicType, Value
 
 # Whether a connective joins parts as written or bound parts: And[Expr], And[Bound].
@@ -228,7 +230,19 @@ class InRange(Combinable):
     upper_inclusive: bool
 
 
-Leaf = IsNull | InSet | InRange
+@dataclass(frozen=True, slots=True)
+class InBuckets(Combinable):
+    """The column falls into one of `buckets`, ascending: what overwriting a hashed logical partition comes down to.
+
+    No front end says this; SQL has no words for it.
+    """
+
+    column: Reference
+    transform: Bucket
+    buckets: tuple[int, ...]
+
+
+Leaf = IsNull | InSet | InRange | InBuckets
 Bound = And["Bound"] | Or["Bound"] | Not["Bound"] | Constant | Opaque | Leaf
 Written = Comparison | Membership | NullTest | NanTest | Prefix | Truth
 Expr = And["Expr"] | Or["Expr"] | Not["Expr"] | Constant | Opaque | Written | Leaf

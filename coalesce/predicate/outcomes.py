@@ -16,7 +16,7 @@ from typing import Final, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Not, Opaque, Or
+from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
 
 Outcomes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -27,7 +27,7 @@ NULL: Final = np.uint8(4)
 ANYTHING: Final = TRUE | FALSE | NULL
 
 # Answers a leaf for every place; Opaque conditions are asked too, since an engine may know what we do not.
-LeafOutcomes = Callable[[IsNull | InSet | InRange | Opaque], Outcomes]
+LeafOutcomes = Callable[[Leaf | Opaque], Outcomes]
 
 
 def possible(expr: Bound, leaf: LeafOutcomes, count: int) -> Outcomes:
@@ -41,7 +41,7 @@ def possible(expr: Bound, leaf: LeafOutcomes, count: int) -> Outcomes:
             return _not(possible(part, leaf, count))
         case Constant(value):
             return np.full(count, _CONSTANTS[value], np.uint8)
-        case IsNull() | InSet() | InRange() | Opaque():
+        case IsNull() | InSet() | InRange() | InBuckets() | Opaque():
             return leaf(expr)
         case _:
             assert_never(expr)

@@ -31,6 +31,7 @@ from coalesce.predicate.expr import (
     Column,
     Comparison,
     Constant,
+    InBuckets,
     InRange,
     InSet,
     IsNull,
@@ -80,6 +81,9 @@ def to_sql(expr: Bound, *, longest_list: int | None = None) -> str:
             return _in_set(expr, longest_list, negated=False)
         case InRange():
             return _in_range(expr)
+        case InBuckets(column, transform, buckets):
+            listed = ", ".join(map(str, buckets[:longest_list]))
+            return f"bucket({transform.count}, {quoted(column.name)}) IN ({listed})"
         case Not(IsNull(column)):
             return f"{quoted(column.name)} IS NOT NULL"
         case Not(InSet() as leaf):
