@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from coalesce.errors import SchemaError
+from coalesce.errors import CoalesceError, SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
+from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import is_atomic
 from coalesce.model.values import from_python
 from coalesce.model.version import Version
@@ -53,6 +54,18 @@ def equals(schema: Schema, values: Mapping[str, object]) -> Bound:
         column = Reference(field.id, field.name, field.type)  # type: ignore[arg-type]
         parts.append(IsNull(column) if value is None else InSet(column, (from_python(column.type, value),)))
     return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def tuples_in(files: Sequence[DataFile]) -> set[LogicalTuple]:
+    """The logical tuples that files of the current spec hold rows of."""
+    found: set[LogicalTuple] = set()
+    for file in files:
+        if file.tuples is None or not file.complete:
+            raise CoalesceError(
+                f"it is not known which logical partitions {file.path} has rows of; overwrite by a predicate instead."
+            )
+        found.update(file.tuples)
+    return found
 
 
 def rolled_back(head: Version, old: Version) -> Version:

@@ -7,6 +7,7 @@ next write. One opened at a version or a time stays there and refuses writes.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -28,11 +29,13 @@ from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
 from coalesce.table.answers import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
 from coalesce.table.compact import STEP_BYTES, Step, not_current, steps
-from coalesce.table.engine import Engine, FrameEngine, Place, Scan
+from coalesce.table.engine import COUNTED, Engine, FrameEngine, Place, Scan
 from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
 from coalesce.table.manifests import Manifests
+from coalesce.table.sizes import measured
 from coalesce.table.transaction import Transaction
+from coalesce.table.tuples import among
 
 Where = str | Expr | None
 
@@ -201,12 +204,16 @@ class Table:
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def append(self, data: object, *, applies: tuple[str, int] | None = None) -> Version:
-        """Add rows. With `applies=(app, sequence)`, a write that was committed before is not done again."""
+    def append(self, data: object, *, applies: tuple[str, int] | None = None, layout: str | None = None) -> Version:
+        """Add rows. With `applies=(app, sequence)`, a write that was committed before is not done again.
+
+        `layout="known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those the
+        table has; otherwise the property `write.layout` says.
+        """
         transaction = self.transaction("append", applies=applies)
         if applies is not None and self._version.applied.get(applies[0], -1) >= applies[1]:
             return self._version
-        transaction.add(self.engine_for(data).write(self.place(), data))
+        transaction.add(self.engine_for(data).write(self.place(layout), data))
         return self.commit(transaction)
 
     def delete(self, where: Where) -> Version:
@@ -219,11 +226,24 @@ class Table:
         """Remove all rows."""
         return self.delete(None)
 
-    def overwrite(self, data: object, where: Where = None) -> Version:
+    def overwrite(self, data: object, where: Where = None, *, layout: str | None = None) -> Version:
         """Replace the rows that match `where` (all of them by default) by `data`, in one commit."""
         transaction = self.transaction("overwrite")
-        added = self.engine_for(data).write(self.place(), data)
-        logical.remove(transaction, self.bound(where), self._rewrite)
+        predicate = self.bound(where)
+        added = self.engine_for(data).write(self.place(layout), data)
+        logical.remove(transaction, predicate, self._rewrite)
+        transaction.add(added)
+        return self.commit(transaction)
+
+    def overwrite_partitions(self, data: object) -> Version:
+        """Replace exactly the logical partitions that `data` has rows of, in one commit.
+
+        A logical partition is one of the current spec; rows of it that were written under another spec go as well.
+        """
+        transaction = self.transaction("overwrite_partitions")
+        added = self.engine_for(data).write(self.place(COUNTED), data)
+        predicate = among(logical.tuples_in(added), self._version.spec, self.schema)
+        logical.remove(transaction, predicate, self._rewrite)
         transaction.add(added)
         return self.commit(transaction)
 
@@ -385,9 +405,11 @@ class Table:
         """Shared files written again by Spark if there is one, since it can evaluate any predicate."""
         return self.engines[-1].rewrite(self.place(), files, drop)
 
-    def place(self) -> Place:
+    def place(self, layout: str | None = None) -> Place:
         """This table at its current version, as engines see it."""
-        return Place(storage=self.storage, version=self._version)
+        version = self._version
+        load = partial(self.manifests.load, version=version)
+        return Place(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
 
     def __repr__(self) -> str:
         return f"<coalesce table {self.location} at version {self.version}>"
