@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from coalesce.errors import CorruptMetadata, SchemaError
 from coalesce.manifest.paths import check_data_path
 from coalesce.model.arrow_schema import arrow_type, type_from_arrow
+from coalesce.model.columns import column_from, flags, is_null, numbers, whole
 from coalesce.model.entries import Entries, columns_of, is_statistic, sort_order, trusted, value_range
 from coalesce.model.spec import Spec
 from coalesce.model.types import AtomicType, Value, is_atomic
@@ -60,7 +61,7 @@ class EncodedManifest:
 def encode_manifest(entries: Entries) -> EncodedManifest:
     """The manifest file of `entries`, sorted by physical key."""
     _check_paths(entries.core.column("path"), "the manifest to be written")
-    table = entries.table().take(pa.array(sort_order(entries)))
+    table = entries.table().take(column_from(sort_order(entries)))
     data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
     return EncodedManifest(
         data=data,
@@ -113,14 +114,18 @@ def _inherit(core: pa.Table, ref: ManifestRef) -> pa.Table:
     A flag that is missing is false: what nobody claims is unknown.
     """
     for flag in ("physical_known", "complete"):
-        core = _replace(core, flag, pc.fill_null(core.column(flag), False))
-    rows = np.asarray(core.column("rows"))
-    own = core.column("first_row_id").combine_chunks()
-    without = np.asarray(own.is_null())
-    counted = np.where(without, rows, 0)
-    inherited = pa.array(ref.first_row_id + np.cumsum(counted) - counted)
-    core = _replace(core, "first_row_id", pc.coalesce(own, inherited))
-    return _replace(core, "added_version", pc.fill_null(core.column("added_version"), ref.added_version))
+        if core.column(flag).null_count:
+            core = _replace(core, flag, column_from(flags(core.column(flag))))
+    own = core.column("first_row_id")
+    if own.null_count:
+        without = is_null(own)
+        counted = np.where(without, numbers(core.column("rows")), 0)
+        inherited = ref.first_row_id + np.cumsum(counted) - counted
+        core = _replace(core, "first_row_id", column_from(np.where(without, inherited, numbers(own))))
+    if core.column("added_version").null_count:
+        versions = numbers(core.column("added_version"), null=ref.added_version)
+        core = _replace(core, "added_version", column_from(versions))
+    return core
 
 
 def _replace(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
@@ -168,7 +173,7 @@ def _check_entries(core: pa.Table, ref: ManifestRef) -> None:
     for name in ("rows", "bytes"):
         if core.num_rows and pc.min(core.column(name)).as_py() < 0:
             raise CorruptMetadata(ref.path, f"an entry has negative {name}.", name)
-    if core.column("tuples").combine_chunks().values.null_count:
+    if whole(core.column("tuples")).values.null_count:
         raise CorruptMetadata(ref.path, "a tuple is NULL, which is not the same as a tuple of NULLs.", "tuples")
     found = (core.num_rows, _sum(core.column("rows")), _sum(core.column("bytes")))
     if found != (ref.files, ref.rows, ref.bytes):
@@ -194,7 +199,7 @@ def manifest_bounds(entries: Entries) -> tuple[FieldBounds, ...] | None:
     """The range of each partition field over all tuples; None unless the tuples of every entry are known."""
     if not bool(trusted(entries.core).all()):
         return None
-    lists = entries.core.column("tuples").combine_chunks()
+    lists = whole(entries.core.column("tuples"))
     flat = lists.flatten()
     bounds = []
     for field_id in entries.field_ids:

@@ -26,12 +26,20 @@ _TO_ARROW: Final[dict[np.dtype[Any], pa.DataType]] = {
 }
 
 
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column in one piece; `combine_chunks` would copy even a column that is."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def numbers(column: pa.Array | pa.ChunkedArray, null: int | float | None = None) -> npt.NDArray[Any]:
     """Integers, floats, days or microseconds, in the width they have; `null`, if given, stands where NULL was.
 
-    Otherwise a NULL place holds anything. The array may share the column's memory: it is not to be changed.
+    Otherwise a NULL place holds anything. The array may share the column's memory: it is not to be changed. Unsigned
+    numbers, which only positions are here, come as signed ones.
     """
-    array = _one(column)
+    array = whole(column)
     type_ = _FLOATS.get(array.type) or _BY_WIDTH[array.type.bit_width]
     values = _buffer(array, 1, type_)
     if null is None or array.null_count == 0:
@@ -41,14 +49,14 @@ def numbers(column: pa.Array | pa.ChunkedArray, null: int | float | None = None)
 
 def flags(column: pa.Array | pa.ChunkedArray) -> Mask:
     """Booleans; NULL is False."""
-    array = _one(column)
+    array = whole(column)
     values = _bits(array, 1)
     return values & ~is_null(array) if array.null_count else values
 
 
 def is_null(column: pa.Array | pa.ChunkedArray) -> Mask:
     """Where the column is NULL; for a list or a struct, where it is NULL itself."""
-    array = _one(column)
+    array = whole(column)
     return ~_bits(array, 0) if array.null_count else np.zeros(len(array), np.bool_)
 
 
@@ -57,12 +65,8 @@ def column_from(values: npt.NDArray[Any], nulls: Mask | None = None) -> pa.Array
     valid = None if nulls is None else _packed(~nulls)
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [valid, _packed(values)])
-    whole = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(_TO_ARROW[whole.dtype], len(whole), [valid, pa.py_buffer(whole)])
-
-
-def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    dense = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(_TO_ARROW[dense.dtype], len(dense), [valid, pa.py_buffer(dense)])
 
 
 def _buffer(array: pa.Array, number: int, type_: type[np.generic]) -> npt.NDArray[Any]:

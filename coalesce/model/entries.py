@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type, type_from_arrow
-from coalesce.model.columns import column_from, flags, is_null, numbers
+from coalesce.model.columns import column_from, flags, is_null, numbers, whole
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
@@ -58,7 +58,7 @@ class Entries:
             loaded = self.load([name])
             self._statistics[name] = loaded.column(name) if name in loaded.column_names else None
         column = self._statistics[name]
-        return None if column is None else column.combine_chunks()
+        return None if column is None else whole(column)
 
     def file(self, index: int) -> DataFile:
         """Entry number `index` as an object."""
@@ -75,10 +75,10 @@ class Entries:
 
     def table(self) -> pa.Table:
         """Every column, statistics included: what a manifest file holds."""
-        whole = self.core
+        columns = self.core
         for name, column in self._all_statistics().items():
-            whole = whole.append_column(name, column)
-        return whole
+            columns = columns.append_column(name, column)
+        return columns
 
     def take(self, indices: np.ndarray) -> "Entries":
         """The entries at `indices`, in that order."""
@@ -168,7 +168,7 @@ def sort_order(entries: Entries) -> np.ndarray:
 
 
 def _first_tuples(core: pa.Table) -> pa.StructArray:
-    lists = core.column("tuples").combine_chunks()
+    lists = whole(core.column("tuples"))
     offsets = numbers(lists.offsets)
     has_none = (np.diff(offsets) == 0) | is_null(lists)
     return lists.values.take(column_from(np.where(has_none, 0, offsets[:-1]), nulls=has_none))
@@ -179,7 +179,7 @@ def _first_tuples(core: pa.Table) -> pa.StructArray:
 
 def trusted(core: pa.Table) -> np.ndarray:
     """Which entries' tuples are surely all tuples in the file: `DataFile.trusted` for a whole manifest."""
-    lists = core.column("tuples").combine_chunks()
+    lists = whole(core.column("tuples"))
     claimed = flags(core.column("complete")) & ~is_null(lists)
     rows = numbers(core.column("rows"))
     offsets = numbers(lists.offsets)
@@ -342,7 +342,7 @@ def _physical_keys(field_ids: tuple[int, ...], core: pa.Table) -> list[PhysicalK
 def _tuples(
     field_ids: tuple[int, ...], core: pa.Table
 ) -> tuple[list[tuple[tuple[Value, ...], ...] | None], list[tuple[int | None, ...] | None]]:
-    lists = core.column("tuples").combine_chunks()
+    lists = whole(core.column("tuples"))
     missing = lists.is_null().to_pylist()
     offsets = lists.offsets.to_pylist()
     structs = lists.values

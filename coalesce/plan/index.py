@@ -7,6 +7,7 @@ an IN-list, a range or a prefix on any field is a slice of that field's own orde
 and kept with the manifest; nothing here knows a predicate's meaning beyond asking domains.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,19 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.columns import column_from, flags, is_null, numbers, whole
 from coalesce.model.entries import Entries, trusted
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.types import FLOATING, AtomicType
-from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere
-from coalesce.predicate.encoding import (
-    HIGHEST,
-    LOWEST,
-    NAN_KEY,
-    encode,
-    has_keys,
-    keys_of,
-)
+from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere, Remembered
+from coalesce.predicate.encoding import HIGHEST, LOWEST, NAN_KEY, encode
 from coalesce.predicate.outcomes import Mask
 from coalesce.predicate.project import component_domain
 
@@ -47,13 +42,27 @@ class Component:
 
     @cached_property
     def order(self) -> npt.NDArray[np.int32]:
-        """The tuples sorted by this component, NULL first."""
-        return np.argsort(self.codes, kind="stable").astype(np.int32)
+        """The tuples sorted by this component, NULL last; those of one value stay in their own order."""
+        return np.argsort(self._places, kind="stable").astype(np.int32)
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
-        """Where in `order` each code begins: NULL at 0, code c at c + 1, and the end."""
-        return np.searchsorted(self.codes[self.order], np.arange(-1, len(self.values) + 1))
+    def starts(self) -> Positions:
+        """Where in `order` the tuples of each value begin, then those with NULL, then the end."""
+        counts = np.bincount(self._places, minlength=len(self.values) + 1)
+        return np.concatenate(([0], np.cumsum(counts)))
+
+    @property
+    def _places(self) -> npt.NDArray[np.intp]:
+        """The codes with NULL in its place behind the values."""
+        return np.where(self.codes < 0, len(self.values), self.codes)
+
+    def count(self, places: Positions) -> int:
+        """How many tuples have one of the values at `places`; the place behind the last value is NULL."""
+        return int((self.starts[places + 1] - self.starts[places]).sum())
+
+    def tuples(self, places: Positions) -> npt.NDArray[np.int32]:
+        """Those tuples, value by value."""
+        return self.order[runs(self.starts, places)]
 
 
 class ManifestIndex:
@@ -79,12 +88,12 @@ class ManifestIndex:
     @cached_property
     def rows(self) -> Positions:
         """Rows of each file."""
-        return np.asarray(self.entries.core.column("rows"))
+        return numbers(self.entries.core.column("rows"))
 
     @cached_property
     def bytes(self) -> Positions:
         """Bytes of each file."""
-        return np.asarray(self.entries.core.column("bytes"))
+        return numbers(self.entries.core.column("bytes"))
 
     @cached_property
     def trusted(self) -> Mask:
@@ -98,7 +107,7 @@ class ManifestIndex:
 
     def paths(self, files: Positions) -> list[str]:
         """The paths of some files."""
-        found: list[str] = self.entries.core.column("path").take(pa.array(files)).to_pylist()
+        found: list[str] = self.entries.core.column("path").take(column_from(files)).to_pylist()
         return found
 
     # --- references, sorted by tuple ---------------------------------------------------------------------------
@@ -118,14 +127,24 @@ class ManifestIndex:
 
     def references(self, tuples: Positions) -> Positions:
         """The references of some tuples, as positions into `reference_file` and `reference_rows`."""
-        starts = self._built.starts[tuples]
-        lengths = self._built.starts[tuples + 1] - starts
-        if len(tuples) == 1:
-            return np.arange(starts[0], starts[0] + lengths[0])
-        ends = np.cumsum(lengths)
-        total = int(ends[-1]) if len(ends) else 0
-        found: Positions = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-        return found
+        return runs(self._built.starts, tuples)
+
+    def reference_counts(self, tuples: Positions) -> Positions:
+        """How many references each of some tuples has."""
+        starts = self._built.starts
+        return starts[tuples + 1] - starts[tuples]
+
+    def references_in(self, files: Positions) -> Positions:
+        """The references of some files, likewise; those of a file together."""
+        order, starts = self._by_file
+        return order[runs(starts, files)]
+
+    @cached_property
+    def _by_file(self) -> tuple[Positions, Positions]:
+        """The references file by file, and where those of each file begin."""
+        counts = np.bincount(self.reference_file, minlength=len(self.entries))
+        order = np.argsort(self.reference_file, kind="stable")
+        return order, np.concatenate(([0], np.cumsum(counts)))
 
     @property
     def reference_file(self) -> npt.NDArray[np.int32]:
@@ -149,17 +168,22 @@ class ManifestIndex:
         """A field's source column at each distinct value of the field, NULL last."""
         key = (field.field_id, source_type)
         if key not in self._domains:
-            self._domains[key] = component_domain(field.transform, source_type, self.component(position).values)
+            values = self.component(position).values
+            self._domains[key] = Remembered(component_domain(field.transform, source_type, values))
         return self._domains[key]
 
     def tuple_domains(
-        self, spec: Spec, schema: Schema, tuples: npt.NDArray[np.integer] | None = None
+        self,
+        spec: Spec,
+        schema: Schema,
+        columns: Collection[int],
+        tuples: npt.NDArray[np.integer] | None = None,
     ) -> dict[int, Domain]:
-        """Column id → what the tuples (all, or some) say of it."""
+        """Column id → what the tuples (all, or some) say of it, for those of `columns` that fields were made from."""
         domains: dict[int, Domain] = {}
         for position, field in enumerate(spec.fields):
             source_type = schema.atomic(field.source_id)
-            if source_type is None:
+            if field.source_id not in columns or source_type is None:
                 continue
             codes = self.component(position).codes
             here = Gathered(
@@ -185,9 +209,8 @@ class ManifestIndex:
         key = (field.field_id, source_type)
         if key not in self._physical_domains:
             core = self.entries.core
-            values = core.column(f"physical_value_{field.field_id}").combine_chunks()
-            is_group = np.asarray(core.column(f"physical_group_{field.field_id}").is_valid())
-            known = np.asarray(core.column("physical_known")) & ~is_group
+            values = whole(core.column(f"physical_value_{field.field_id}"))
+            known = flags(core.column("physical_known")) & is_null(core.column(f"physical_group_{field.field_id}"))
             self._physical_domains[key] = _where_known(field, source_type, values, known)
         return self._physical_domains[key]
 
@@ -208,15 +231,13 @@ class _References:
 
     @staticmethod
     def build(entries: Entries, known: Mask) -> "_References":
-        lists = entries.core.column("tuples").combine_chunks()
-        offsets = np.asarray(lists.offsets).astype(np.int64)
-        lengths = np.where(known, offsets[1:] - offsets[:-1], 0)
+        lists = whole(entries.core.column("tuples"))
+        offsets = numbers(lists.offsets).astype(np.int64)
+        lengths = np.where(known, np.diff(offsets), 0)
         file = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        ends = np.cumsum(lengths)
-        inside = np.arange(len(file)) + np.repeat(offsets[:-1] - (ends - lengths), lengths)
         structs = lists.values
-        if len(inside) != len(structs):
-            structs = structs.take(pa.array(inside))
+        if len(file) != len(structs):
+            structs = structs.take(column_from(runs(offsets, np.flatnonzero(known))))
         fields = [(i, structs.field(f"f{i}")) for i in entries.field_ids]
         columns = [_sorted_codes(entries.tuple_type(i), column) for i, column in fields]
         combined = np.zeros(len(file), np.int64)
@@ -231,8 +252,22 @@ class _References:
             components=[Component(values, codes[order[firsts]].astype(np.intp)) for values, codes in columns],
             starts=np.append(firsts, len(combined)),
             file=file[order],
-            rows=np.asarray(pc.fill_null(structs.field("rows"), -1))[order],
+            rows=numbers(structs.field("rows"), null=-1)[order],
         )
+
+
+def runs(starts: Positions, which: npt.NDArray[np.integer]) -> Positions:
+    """The positions in some of the runs that `starts` cuts a sequence into, one run after the other.
+
+    `which` runs is in order.
+    """
+    if len(which) and which[-1] - which[0] == len(which) - 1:  # one after the other: a point, a range, everything
+        return np.arange(starts[which[0]], starts[which[-1] + 1])
+    first = starts[which]
+    lengths = starts[which + 1] - first
+    before = np.cumsum(lengths) - lengths
+    found: Positions = np.arange(int(lengths.sum())) + np.repeat(first - before, lengths)
+    return found
 
 
 def _combine(combined: Positions, codes: Positions, distinct: int) -> Positions:
@@ -244,29 +279,28 @@ def _combine(combined: Positions, codes: Positions, distinct: int) -> Positions:
 
 def _sorted_codes(type_: AtomicType, column: pa.Array) -> tuple[pa.Array, Positions]:
     """The sorted distinct values of a column, and the position of each row's value among them (-1 for NULL)."""
-    is_null = np.asarray(column.is_null())
-    if has_keys(type_):
-        keys = keys_of(type_, column)
-        _, first, codes = np.unique(keys[~is_null], return_index=True, return_inverse=True)
-        values = column.filter(pa.array(~is_null)).take(pa.array(first)) if len(first) else column.slice(0, 0)
-        placed = np.full(len(column), -1, np.int64)
-        placed[~is_null] = codes
-        return values, placed
-    encoded = column.dictionary_encode()
-    order = np.asarray(pc.sort_indices(encoded.dictionary)).astype(np.int64)
+    encoded = (_canonical(column) if type_ in FLOATING else column).dictionary_encode()
+    order = numbers(pc.sort_indices(encoded.dictionary))
     ranks = np.empty(len(order) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     ranks[-1] = -1
-    codes = ranks[np.asarray(pc.fill_null(encoded.indices, -1)).astype(np.int64)]
-    return encoded.dictionary.take(pa.array(order)), codes
+    return encoded.dictionary.take(column_from(order)), ranks[numbers(encoded.indices, null=-1)]
+
+
+def _canonical(column: pa.Array) -> pa.Array:
+    """Floats of which those that are equal to Spark are equal bit for bit: one zero, one NaN."""
+    values = numbers(column, null=0)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is one more NaN
+        values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0.0)
+    return column_from(values, is_null(column) if column.null_count else None)
 
 
 def _where_known(field: PartitionField, source_type: AtomicType, values: pa.Array, known: Mask) -> Domain:
     """The domain over files whose component is `values` where `known`, and unknown elsewhere."""
     distinct = values.drop_null().unique()
-    codes = pc.fill_null(pc.index_in(values, distinct), -1)
+    codes = numbers(pc.index_in(values, distinct), null=-1)
     inner = component_domain(field.transform, source_type, distinct)
-    return KnownWhere(Gathered(inner, np.asarray(codes).astype(np.int32)), known)
+    return KnownWhere(Gathered(inner, codes), known)
 
 
 def _statistics_domain(entries: Entries, column_id: int, type_: AtomicType, rows: Positions) -> Domain | None:
@@ -276,18 +310,18 @@ def _statistics_domain(entries: Entries, column_id: int, type_: AtomicType, rows
     if lower is None and upper is None and nulls is None:
         return None
     count = len(entries)
-    null_count = np.full(count, -1) if nulls is None else np.asarray(pc.fill_null(nulls, -1))
+    null_count = np.full(count, -1) if nulls is None else numbers(nulls, null=-1)
     may_be_null = null_count != 0
     may_be_value = (null_count < rows) | (null_count > rows)  # more NULLs than rows is nonsense, hence unknown
     if lower is None or upper is None:
         lower = upper = pa.nulls(count, arrow_type(type_))
     both = pa.concat_arrays([lower, upper])
     encoding, codes = encode(type_, both)
-    lowest = np.where(np.asarray(lower.is_null()), LOWEST, codes[:count])
-    highest = np.where(np.asarray(upper.is_null()), HIGHEST, codes[count:])
+    lowest = np.where(is_null(lower), LOWEST, codes[:count])
+    highest = np.where(is_null(upper), HIGHEST, codes[count:])
     if type_ in FLOATING:
         nans = entries.statistic(f"nan_count_{column_id}")
-        no_nan = np.zeros(count, np.bool_) if nans is None else np.asarray(pc.fill_null(nans, -1)) == 0
+        no_nan = np.zeros(count, np.bool_) if nans is None else numbers(nans, null=-1) == 0
         lowest = np.where(lowest == NAN_KEY, LOWEST, lowest)  # NaN is no bound, whatever the writer meant by it
         highest = np.where(no_nan, highest, HIGHEST)
     inverted = lowest > highest

@@ -116,9 +116,7 @@ def _satisfied(planned: PlannedManifest, judge: Judge) -> Mask:
     """In which of the planned files every tuple surely satisfies the conjunct, not only those that were looked for."""
     index, spec = planned.index, planned.spec
     sure = np.ones(len(index.entries), np.bool_)
-    asked = np.zeros(len(index.entries), np.bool_)
-    asked[planned.files] = True
-    pairs = np.flatnonzero(asked[index.reference_file])
+    pairs = index.references_in(planned.files)
     outcomes = judge.at_pairs(spec, index, pairs)
     sure[index.reference_file[pairs[~must_be_true(outcomes)]]] = False
     if len(planned.unknown_files):

@@ -21,12 +21,13 @@ from coalesce.model.transforms import Identity, result_type
 from coalesce.model.types import AtomicType, Value
 from coalesce.model.values import column_of, values_of
 from coalesce.model.version import FieldBounds, ManifestRef, Version
-from coalesce.plan.index import ManifestIndex, Positions
+from coalesce.plan.index import Component, ManifestIndex, Positions
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
 from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
-from coalesce.predicate.normalize import conjuncts
 from coalesce.predicate.outcomes import ANYTHING, Mask, Outcomes, may_be_true, must_be_true, possible
 from coalesce.predicate.project import bounds_domain
+
+_FEW = 4  # search if it leaves less than one tuple in so many; else judging all of them in one go is as fast
 
 LoadManifest = Callable[[ManifestRef], ManifestIndex]
 Domains = dict[int, Domain]
@@ -107,7 +108,7 @@ class Judge:
     def at_pairs(self, spec: Spec, index: ManifestIndex, pairs: Positions) -> Outcomes:
         """The possible outcomes at (file, tuple) pairs: the tuple is known, the file has statistics."""
         tuples = index.reference_tuple[pairs]
-        domains = index.tuple_domains(spec, self.schema, tuples)
+        domains = index.tuple_domains(spec, self.schema, self.columns, tuples)
         _add_statistics(domains, self.statistics(index), index.reference_file[pairs])
         return self.outcomes(domains, len(pairs), tuples=(spec, index, tuples))
 
@@ -162,11 +163,11 @@ def plan_manifest(judge: Judge, ref: ManifestRef, spec: Spec, index: ManifestInd
     """What to read of one manifest."""
     exact = {f.source_id for f in spec.fields if isinstance(f.transform, Identity)}
     tuples, outcomes = _matching_tuples(judge, spec, index)
-    pairs = index.references(tuples)
     if judge.columns <= exact:
-        pair_outcomes = outcomes if len(pairs) == len(tuples) else outcomes[_which(tuples, index, pairs)]
+        pairs = index.references(tuples)
+        pair_outcomes = np.repeat(outcomes, index.reference_counts(tuples))
     else:
-        pairs, pair_outcomes = _by_statistics(judge, spec, index, pairs)
+        pairs, pair_outcomes = _by_statistics(judge, spec, index, tuples)
     unknown, unknown_outcomes = _unknown_files(judge, spec, index)
     keep = np.zeros(len(index.entries), np.bool_)
     keep[index.reference_file[pairs]] = True
@@ -174,50 +175,80 @@ def plan_manifest(judge: Judge, ref: ManifestRef, spec: Spec, index: ManifestInd
     return PlannedManifest(ref, spec, index, np.flatnonzero(keep), pairs, pair_outcomes, unknown, unknown_outcomes)
 
 
-def _which(tuples: Positions, index: ManifestIndex, pairs: Positions) -> Positions:
-    """For each pair, the place of its tuple in `tuples`."""
-    return np.searchsorted(tuples, index.reference_tuple[pairs])
-
-
 def _matching_tuples(judge: Judge, spec: Spec, index: ManifestIndex) -> tuple[Positions, Outcomes]:
     """The distinct tuples on which the predicate may be TRUE, in order, and its outcomes there."""
     tuples = _candidates(judge, spec, index)
     count = index.tuple_count if tuples is None else len(tuples)
-    outcomes = judge.outcomes(index.tuple_domains(spec, judge.schema, tuples), count, tuples=(spec, index, tuples))
+    domains = index.tuple_domains(spec, judge.schema, judge.columns, tuples)
+    outcomes = judge.outcomes(domains, count, tuples=(spec, index, tuples))
     may = np.flatnonzero(may_be_true(outcomes))
     return (may if tuples is None else tuples[may]), outcomes[may]
 
 
 def _candidates(judge: Judge, spec: Spec, index: ManifestIndex) -> Positions | None:
-    """The tuples that the most selective single condition leaves, by search; None if none leaves few enough."""
-    best: tuple[int, int, npt.NDArray[np.intp]] | None = None
-    for conjunct in conjuncts(judge.predicate):
-        if not isinstance(conjunct, IsNull | InSet | InRange | InBuckets):
-            continue
-        for position, field in enumerate(spec.fields):
-            source_type = judge.schema.atomic(field.source_id)
-            if field.source_id != conjunct.column.id or source_type is None:
-                continue
-            domain = index.values_domain(position, field, source_type)
-            codes = np.flatnonzero(may_be_true(domain.outcomes(conjunct)))
-            component = index.component(position)
-            # `starts` has NULL first, domains have it last.
-            slots = np.where(codes == len(component.values), 0, codes + 1)
-            total = int((component.starts[slots + 1] - component.starts[slots]).sum())
-            if best is None or total < best[0]:
-                best = (total, position, slots)
-    if best is None or best[0] * 4 > index.tuple_count:
+    """All tuples on which the predicate may be TRUE, and others, by search; None if that would not leave few."""
+    found = _searched(judge.predicate, judge.schema, spec, index)
+    if found is None or found.count * _FEW > index.tuple_count:
         return None
-    total, position, slots = best
-    component = index.component(position)
-    runs = [component.order[component.starts[s] : component.starts[s + 1]] for s in slots]
-    return np.sort(np.concatenate(runs)).astype(np.int64) if runs else np.empty(0, np.int64)
+    tuples = [component.tuples(places) for component, places in found.runs]
+    return np.unique(np.concatenate(tuples)).astype(np.int64) if tuples else np.empty(0, np.int64)
 
 
-def _by_statistics(judge: Judge, spec: Spec, index: ManifestIndex, pairs: Positions) -> tuple[Positions, Outcomes]:
-    """The pairs that the files' statistics leave: first file by file, then pair by pair."""
-    by_file = judge.outcomes(judge.statistics(index), len(index.entries))
-    pairs = pairs[may_be_true(by_file)[index.reference_file[pairs]]]
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Tuples by the values of one component or of several; `count` may count one twice."""
+
+    count: int
+    runs: tuple[tuple[Component, Positions], ...]
+
+
+def _searched(expr: Bound, schema: Schema, spec: Spec, index: ManifestIndex) -> _Search | None:
+    """Where to look for the tuples on which `expr` may be TRUE; None if they may be anywhere.
+
+    Of conditions that must all hold, the narrowest will do; of alternatives, it takes every one.
+    """
+    match expr:
+        case And(parts):
+            some = [s for s in (_searched(p, schema, spec, index) for p in parts) if s is not None]
+            return min(some, key=lambda s: s.count, default=None)
+        case Or(parts):
+            each = [_searched(p, schema, spec, index) for p in parts]
+            known = [s for s in each if s is not None]
+            if len(known) < len(each):
+                return None
+            return _Search(sum(s.count for s in known), tuple(r for s in known for r in s.runs))
+        case IsNull() | InSet() | InRange() | InBuckets():
+            return _leaf_searched(expr, schema, spec, index)
+        case Constant(value):
+            return None if value is True else _Search(0, ())
+        case Not() | Opaque():
+            return None
+        case _:
+            assert_never(expr)
+
+
+def _leaf_searched(leaf: Leaf, schema: Schema, spec: Spec, index: ManifestIndex) -> _Search | None:
+    best: _Search | None = None
+    for position, field in enumerate(spec.fields):
+        source_type = schema.atomic(field.source_id)
+        if field.source_id != leaf.column.id or source_type is None:
+            continue
+        outcomes = index.values_domain(position, field, source_type).outcomes(leaf)
+        component, places = index.component(position), np.flatnonzero(may_be_true(outcomes))
+        count = component.count(places)
+        if best is None or count < best.count:
+            best = _Search(count, ((component, places),))
+    return best
+
+
+def _by_statistics(judge: Judge, spec: Spec, index: ManifestIndex, tuples: Positions) -> tuple[Positions, Outcomes]:
+    """The pairs of these tuples that the files' statistics leave: first file by file, then pair by pair."""
+    in_file = may_be_true(judge.outcomes(judge.statistics(index), len(index.entries)))
+    if len(tuples) == index.tuple_count:
+        pairs = np.sort(index.references_in(np.flatnonzero(in_file)))
+    else:
+        pairs = index.references(tuples)
+        pairs = pairs[in_file[index.reference_file[pairs]]]
     outcomes = judge.at_pairs(spec, index, pairs)
     may = may_be_true(outcomes)
     return pairs[may], outcomes[may]

@@ -72,7 +72,7 @@ def make_report(
         everything = np.arange(len(index.entries))
         by_key = may_be_true(judge.outcomes(index.physical_domains(spec, version.schema, everything), len(everything)))
         after_keys.add(by_key, index.bytes)
-        domains = index.tuple_domains(spec, version.schema)
+        domains = index.tuple_domains(spec, version.schema, judge.columns)
         tuples = may_be_true(judge.outcomes(domains, index.tuple_count, tuples=(spec, index, None)))
         by_tuple = by_key & ~index.trusted
         by_tuple[index.reference_file[tuples[index.reference_tuple]]] = True

@@ -4,6 +4,7 @@
     Hashed      only the bucket of each value is known
     Unknown     nothing is known
     Gathered    another domain, looked up by position: leaves are answered once per distinct value
+    Remembered  another domain that need not answer the same leaf twice in a row
     KnownWhere  another domain at some places, nothing at the others
     Both        two domains that hold at once
 
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from coalesce.model.columns import is_null
 from coalesce.model.transforms import Bucket, apply, apply_array
 from coalesce.model.types import AtomicType, DecimalType, Value
 from coalesce.model.values import column_of, scaled
@@ -176,6 +178,23 @@ class Gathered:
         return self.inner.outcomes(leaf).take(self.codes)
 
 
+class Remembered:
+    """`inner`, with its last answer: a plan asks a leaf first to find tuples by it, then to judge those tuples."""
+
+    def __init__(self, inner: Domain) -> None:
+        self.inner = inner
+        self._last: tuple[Leaf | None, Outcomes] = (None, np.empty(0, np.uint8))
+
+    def outcomes(self, leaf: Leaf) -> Outcomes:
+        """See `Domain`. The answer is shared and so cannot be written to."""
+        last = self._last  # read once and replaced whole, since other threads plan too
+        if last[0] is not leaf:
+            last = leaf, self.inner.outcomes(leaf)
+            last[1].flags.writeable = False
+            self._last = last
+        return last[1]
+
+
 @dataclass(frozen=True)
 class KnownWhere:
     """`inner` where `known`; nothing elsewhere."""
@@ -204,8 +223,8 @@ class Both:
 def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:
     """Exactly these values, one a row."""
     encoding, codes = encode(type_, column)
-    is_null = np.asarray(column.is_null())
-    return Interval(encoding, codes, codes, is_null, ~is_null)
+    nulls = is_null(column)
+    return Interval(encoding, codes, codes, nulls, ~nulls)
 
 
 def _value(encoding: Encoding, code: int) -> Value:

@@ -5,17 +5,18 @@ and wide decimals become ranks in a sorted list of the values at hand. Either wa
 interval of codes, so every comparison below is one between integers.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coalesce.model.columns import column_from, flags, numbers
 from coalesce.model.types import BINARY, BOOLEAN, FLOATING, STRING, AtomicType, DecimalType, Value
 from coalesce.model.values import order_key, values_of
 
@@ -63,7 +64,9 @@ class Ranks:
 
     def interval(self, value: Value) -> tuple[int, int]:
         """See `Encoding`."""
-        return bisect_left(self.values, value), bisect_right(self.values, value) - 1  # type: ignore[type-var]
+        first = bisect_left(self.values, value)  # type: ignore[type-var]
+        found = first < len(self.values) and self.values[first] == value
+        return first, first if found else first - 1
 
 
 def has_keys(type_: AtomicType) -> bool:
@@ -89,17 +92,14 @@ def keys_of(type_: AtomicType, column: pa.Array) -> Codes:
     if isinstance(type_, DecimalType):
         return _decimal_keys(column)
     if type_ in FLOATING:
-        return _float_keys(np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0)))
-    if type_ == BOOLEAN:
-        return np.asarray(pc.fill_null(column.cast(pa.int8()), 0)).astype(np.int64)
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+        return _float_keys(numbers(column, null=0.0))
+    return (flags(column) if type_ == BOOLEAN else numbers(column)).astype(np.int64, copy=False)
 
 
-def _float_keys(values: npt.NDArray[np.float64]) -> Codes:
+def _float_keys(values: npt.NDArray[np.floating[Any]]) -> Codes:
     """IEEE bits turned so that they sort; adding 0.0 makes -0.0 the same as 0.0; NaN goes above infinity."""
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is one more NaN
+        bits = (values.astype(np.float64) + 0.0).view(np.int64)
     keys = bits ^ ((bits >> 63) & np.int64(HIGHEST))
     return np.where(np.isnan(values), np.int64(NAN_KEY), keys)
 
@@ -117,7 +117,7 @@ def encode(type_: AtomicType, column: pa.Array) -> tuple[Encoding, Codes]:
         return Keys(type_), keys_of(type_, column)
     encoded = column.dictionary_encode()
     sorted_values, ranks = sort_distinct(type_, encoded.dictionary)
-    indices = np.asarray(pc.fill_null(encoded.indices, 0)).astype(np.int64)
+    indices = numbers(encoded.indices, null=0)
     return Ranks(type_, sorted_values), ranks[indices] if len(ranks) else indices
 
 
@@ -133,7 +133,7 @@ def encode_values(type_: AtomicType, *columns: Sequence[Value]) -> tuple[Encodin
 
 def sort_distinct(type_: AtomicType, distinct: pa.Array) -> tuple[list[Value], Codes]:
     """Distinct values in Spark's order, and for each old position its new one."""
-    order = np.asarray(pc.sort_indices(distinct)).astype(np.int64)
+    order = numbers(pc.sort_indices(distinct))
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    return values_of(type_, distinct.take(pa.array(order))), ranks
+    return values_of(type_, distinct.take(column_from(order))), ranks

@@ -67,15 +67,18 @@ def _and(a: Outcomes, b: Outcomes) -> Outcomes:
     """TRUE needs both, FALSE needs one, NULL needs one NULL and the other NULL or TRUE."""
     either = a | b
     not_false = (a | (a << _TWO)) & (b | (b << _TWO))
-    return (a & b & TRUE) | (either & FALSE) | (not_false & either & NULL)
+    both: Outcomes = (a & b & TRUE) | (either & FALSE) | (not_false & either & NULL)
+    return both
 
 
 def _or(a: Outcomes, b: Outcomes) -> Outcomes:
     """FALSE needs both, TRUE needs one, NULL needs one NULL and the other NULL or FALSE."""
     either = a | b
     not_true = (a | (a << _ONE)) & (b | (b << _ONE))
-    return (either & TRUE) | (a & b & FALSE) | (not_true & either & NULL)
+    any_: Outcomes = (either & TRUE) | (a & b & FALSE) | (not_true & either & NULL)
+    return any_
 
 
 def _not(a: Outcomes) -> Outcomes:
-    return ((a & TRUE) << _ONE) | ((a & FALSE) >> _ONE) | (a & NULL)
+    opposite: Outcomes = ((a & TRUE) << _ONE) | ((a & FALSE) >> _ONE) | (a & NULL)
+    return opposite
