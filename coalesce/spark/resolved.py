@@ -82,6 +82,12 @@ def remember(storage: Storage, version: Version) -> Resolved:
     return resolved
 
 
+def storage_at(location: str, spark: SparkSession | None) -> Storage:
+    """The storage of a table: the one it was opened with in this process, if it was."""
+    storage = _storages.get(location)
+    return open_storage(location, spark=spark) if storage is None else storage
+
+
 def resolve(
     location: str, spark: SparkSession | None, version: int | None = None, as_of: datetime | None = None
 ) -> Resolved:
@@ -89,9 +95,7 @@ def resolve(
 
     The table's log is read afresh: another table may lie at the location by now.
     """
-    storage = _storages.get(location)
-    if storage is None:
-        storage = open_storage(location, spark=spark)
+    storage = storage_at(location, spark)
     table = Table(storage, ())
     if version is not None or as_of is not None:
         table = table.at(version=version, as_of=as_of)
