@@ -9,6 +9,7 @@ import json
 import os
 import sys
 
+import numpy as np
 import pyarrow as pa
 
 from coalesce.storage import open_storage
@@ -23,6 +24,7 @@ def work(process: int) -> list[int]:
     return [table.append(events(f"app {process // 2}", [1000 * process + i])).number for i in range(appends)]
 
 
+pa.array(np.zeros(1))  # the first of these imports pandas, if that is there; once here, not in every process
 pa.set_cpu_count(1)
 print("ready", flush=True)  # noqa: T201 - how it talks to the test
 sys.stdin.readline()
