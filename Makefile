@@ -5,8 +5,8 @@ ARGS ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-# benchmarks/ is not part of a source distribution.
-CHECKED := coalesce tests $(wildcard benchmarks)
+# benchmarks/ and manifests/ are not part of a source distribution.
+CHECKED := coalesce tests $(wildcard benchmarks manifests)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench clean
