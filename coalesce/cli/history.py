@@ -1,11 +1,13 @@
-"""The versions of a table, newest first: when each was committed, and what it changed."""
+"""The versions of a table, newest first: when each was committed, and what it changed. Or its layouts side by side."""
 
 import argparse
+from dataclasses import asdict
 
 from coalesce.cli.arguments import add_limit
 from coalesce.cli.layout import cut, grid, moment, number
 from coalesce.cli.verb import Json
 from coalesce.model.version import Version
+from coalesce.plan.report import human_bytes
 from coalesce.table.table import Table
 
 HELP = "the versions, newest first"
@@ -16,15 +18,20 @@ _MANY = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     """A limit, without which a table with ten thousand versions would take a while."""
     add_limit(parser, "versions", _MANY)
+    parser.add_argument("--specs", action="store_true", help="which files are in which spec and rule instead")
 
 
 def as_json(table: Table, arguments: argparse.Namespace) -> Json:
-    """What each version says of itself."""
+    """What each version says of itself; with `--specs`, the layouts of the files."""
+    if arguments.specs:
+        return {"layouts": [asdict(layout) for layout in table.describe_evolution()]}
     return {"versions": [_as_data(v) for v in _versions(table, arguments.limit)]}
 
 
 def as_text(table: Table, arguments: argparse.Namespace) -> str:
-    """A line for each version."""
+    """A line for each version, or for each layout."""
+    if arguments.specs:
+        return _layouts(table)
     header = ("version", "committed (UTC)", "operation", "files", "rows", "changed files", "changed rows")
     rows = [
         (
@@ -39,6 +46,27 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
         for v in _versions(table, arguments.limit)
     ]
     return grid(header, rows, right=("version", *header[3:]))
+
+
+def _layouts(table: Table) -> str:
+    """A line for each spec and rule that files were written under, and what a backfill would move."""
+    found = table.describe_evolution()
+    header = ("spec", "rule", "partitioned by", "files", "rows", "bytes", "files a partition", "")
+    rows = [
+        (
+            str(layout.spec_id),
+            number(layout.rule_id),
+            cut(", ".join(layout.fields) or "nothing"),
+            number(layout.files),
+            number(layout.rows),
+            human_bytes(layout.bytes),
+            "?" if layout.files_per_partition is None else f"{layout.files_per_partition:.1f}",
+            "current" if layout.current else "",
+        )
+        for layout in found
+    ]
+    moved = human_bytes(sum(layout.bytes for layout in found if not layout.current))
+    return grid(header, rows, right=("spec", "rule", *header[3:7])) + f"\n\na backfill would move {moved}"
 
 
 def _versions(table: Table, limit: int) -> list[Version]:
