@@ -105,7 +105,7 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
         there = file.schema_arrow.names
         return file.read(columns=[n for n in (wanted or there) if n in there and (wanted or is_statistic(n))])
 
-    return Entries(ref.spec_id, field_ids, _inherit(core, ref), load)
+    return Entries(ref.spec_id, field_ids, _inherit(core, ref), load, unread=len(data))
 
 
 def _inherit(core: pa.Table, ref: ManifestRef) -> pa.Table:

@@ -36,12 +36,16 @@ def _nothing_more(_: Sequence[str]) -> pa.Table:
 
 @dataclass(frozen=True)
 class Entries:
-    """Entries of one spec. `core` holds every column but statistics, which `load` brings when they are wanted."""
+    """Entries of one spec. `core` holds every column but statistics, which `load` brings when they are wanted.
+
+    `unread` is how many bytes are held in memory to load them from.
+    """
 
     spec_id: int
     field_ids: tuple[int, ...]
     core: pa.Table
     load: LoadColumns = field(default=_nothing_more)
+    unread: int = 0
     _statistics: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

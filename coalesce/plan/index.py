@@ -23,11 +23,17 @@ from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.types import FLOATING, AtomicType
 from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere, Remembered
-from coalesce.predicate.encoding import HIGHEST, LOWEST, NAN_KEY, encode
+from coalesce.predicate.encoding import HIGHEST, LOWEST, NAN_KEY, encode, has_keys
 from coalesce.predicate.outcomes import Mask
 from coalesce.predicate.project import component_domain
 
 Positions = npt.NDArray[np.int64]
+
+# What the index takes, once all of it is built
+_REFERENCE_BYTES = 20  # for a reference: its file, rows and tuple, its place in the order of files
+_TUPLE_BYTES = 8  # for a tuple: where its references start
+_COMPONENT_BYTES = 12  # for a component of a tuple: its code, its place in the component's order
+_CODE_BYTES, _OBJECT_BYTES = 16, 64  # for a value in a domain: its codes, a Python object if its type has no keys
 
 
 @dataclass(frozen=True)
@@ -73,15 +79,23 @@ class ManifestIndex:
         self._domains: dict[tuple[int, AtomicType], Domain] = {}
         self._physical_domains: dict[tuple[int, AtomicType], Domain] = {}
         self._statistics: dict[tuple[int, AtomicType], Domain | None] = {}
+        self._domains_bytes = 0
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes once everything is built."""
-        return int(self.entries.core.nbytes * 2 + 16 * self._reference_total)
+        """About how much memory it takes. What every plan needs counts from the start, the rest when it is there."""
+        references = self._reference_total
+        tuples = self.tuple_count if "_built" in self.__dict__ else references  # each once, as far as is known
+        per_tuple = _TUPLE_BYTES + _COMPONENT_BYTES * len(self.entries.field_ids)
+        return self._entries_bytes + references * _REFERENCE_BYTES + tuples * per_tuple + self._domains_bytes
 
-    @property
+    @cached_property
+    def _entries_bytes(self) -> int:
+        return int(self.entries.core.nbytes) + self.entries.unread
+
+    @cached_property
     def _reference_total(self) -> int:
-        return len(self.entries.core.column("tuples").chunk(0).values) if len(self.entries) else 0
+        return len(whole(self.entries.core.column("tuples")).values)
 
     # --- files -------------------------------------------------------------------------------------------------
 
@@ -137,13 +151,13 @@ class ManifestIndex:
     def references_in(self, files: Positions) -> Positions:
         """The references of some files, likewise; those of a file together."""
         order, starts = self._by_file
-        return order[runs(starts, files)]
+        return order[runs(starts, files)].astype(np.int64)
 
     @cached_property
-    def _by_file(self) -> tuple[Positions, Positions]:
+    def _by_file(self) -> tuple[npt.NDArray[np.int32], Positions]:
         """The references file by file, and where those of each file begin."""
         counts = np.bincount(self.reference_file, minlength=len(self.entries))
-        order = np.argsort(self.reference_file, kind="stable")
+        order = np.argsort(self.reference_file, kind="stable").astype(np.int32)
         return order, np.concatenate(([0], np.cumsum(counts)))
 
     @property
@@ -169,6 +183,7 @@ class ManifestIndex:
         key = (field.field_id, source_type)
         if key not in self._domains:
             values = self.component(position).values
+            self._domains_bytes += _domain_bytes(source_type, values)
             self._domains[key] = Remembered(component_domain(field.transform, source_type, values))
         return self._domains[key]
 
@@ -219,6 +234,9 @@ class ManifestIndex:
         key = (column_id, type_)
         if key not in self._statistics:
             self._statistics[key] = _statistics_domain(self.entries, column_id, type_, self.rows)
+            for name in ("lower", "upper"):
+                column = self.entries.statistic(f"{name}_{column_id}")
+                self._domains_bytes += 0 if column is None else _domain_bytes(type_, column)
         return self._statistics[key]
 
 
@@ -268,6 +286,10 @@ def runs(starts: Positions, which: npt.NDArray[np.integer]) -> Positions:
     before = np.cumsum(lengths) - lengths
     found: Positions = np.arange(int(lengths.sum())) + np.repeat(first - before, lengths)
     return found
+
+
+def _domain_bytes(type_: AtomicType, values: pa.Array) -> int:
+    return int(values.nbytes) + len(values) * (_CODE_BYTES if has_keys(type_) else _CODE_BYTES + _OBJECT_BYTES)
 
 
 def _combine(combined: Positions, codes: Positions, distinct: int) -> Positions:

@@ -25,13 +25,22 @@ CACHE_BYTES = 1024 * 1024 * 1024
 
 
 class ManifestCache:
-    """Decoded manifests, least recently used first out."""
+    """Decoded manifests, least recently used first out; the last one used stays, whatever its size."""
 
     def __init__(self, capacity: int = CACHE_BYTES) -> None:
         self.capacity = capacity
         self._held: OrderedDict[str, ManifestIndex] = OrderedDict()
+        self._weights: dict[str, int] = {}
         self._bytes = 0
         self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the manifests take that are held now."""
+        return self._bytes
+
+    def __len__(self) -> int:
+        return len(self._held)
 
     def get(self, path: str) -> ManifestIndex | None:
         """The manifest stored under `path`, if it is held."""
@@ -39,24 +48,31 @@ class ManifestCache:
             index = self._held.get(path)
             if index is not None:
                 self._held.move_to_end(path)
+                self._weigh(path, index)
             return index
 
     def put(self, path: str, index: ManifestIndex) -> None:
         """Hold a manifest; others may have to go."""
         with self._lock:
-            if path in self._held:
-                return
-            self._held[path] = index
-            self._bytes += index.nbytes
-            while self._bytes > self.capacity and len(self._held) > 1:
-                _, dropped = self._held.popitem(last=False)
-                self._bytes -= dropped.nbytes
+            if path not in self._held:
+                self._held[path] = index
+                self._weigh(path, index)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._held.clear()
+            self._weights.clear()
             self._bytes = 0
+
+    def _weigh(self, path: str, index: ManifestIndex) -> None:
+        """Count what the manifest takes by now, for an index grows with what plans ask of it, and make room."""
+        weight = index.nbytes
+        self._bytes += weight - self._weights.get(path, 0)
+        self._weights[path] = weight
+        while self._bytes > self.capacity and len(self._held) > 1:
+            dropped, _ = self._held.popitem(last=False)
+            self._bytes -= self._weights.pop(dropped)
 
 
 SHARED_CACHE = ManifestCache()

@@ -1,0 +1,154 @@
+"""The cache of manifests: bounded by bytes, and honest about them."""
+
+import gc
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
+from coalesce.model.datafile import ColumnStatistics, DataFile
+from coalesce.model.entries import from_files
+from coalesce.model.types import STRING
+from coalesce.plan.index import ManifestIndex
+from coalesce.predicate.expr import InSet, Reference
+from coalesce.storage.local import LocalStorage
+from coalesce.table.manifests import ManifestCache, Manifests
+from coalesce.table.table import Table
+from tests.builders import make_version
+from tests.table.examples import add_files, create
+
+APPS = pa.schema([("app", pa.string()), ("n", pa.int64())])
+
+
+def make_table(directory: Path, manifests: int) -> Table:
+    """A table of so many manifests, of the same size each, with a cache of its own."""
+    table = create(LocalStorage(directory))
+    for n in range(manifests):
+        add_files(table, [f"app-{n:03d}-{i:03d}" for i in range(100)])
+    table.manifests = Manifests(table.storage, ManifestCache())
+    return table
+
+
+def test_the_cache_never_holds_more_than_its_bound(tmp_path: Path) -> None:
+    """Plans over more than fits give the right answer, and what was used last is what is left."""
+    table = make_table(tmp_path, 10)
+    refs = table.state.manifests
+    size = table.manifests.load(refs[0], table.state).nbytes
+    cache = ManifestCache(capacity=size * 4)
+    table.manifests = Manifests(table.storage, cache)
+    for _ in range(2):
+        assert table.plan("app LIKE 'app-00%'").file_count == 1000
+        assert 0 < cache.nbytes <= cache.capacity
+        assert 2 <= len(cache) <= 4
+    assert cache.get(refs[-1].path) is not None
+    assert cache.get(refs[0].path) is None
+
+
+def test_a_manifest_that_is_used_stays(tmp_path: Path) -> None:
+    """Least recently used means used, not loaded."""
+    table = make_table(tmp_path, 4)
+    first, *others = table.state.manifests
+    size = table.manifests.load(first, table.state).nbytes
+    cache = ManifestCache(capacity=size * 5 // 2)
+    manifests = Manifests(table.storage, cache)
+    held = manifests.load(first, table.state)
+    for ref in others:
+        manifests.load(ref, table.state)
+        assert manifests.load(first, table.state) is held
+
+
+def test_what_an_index_grows_by_counts(tmp_path: Path) -> None:
+    """Values and statistics that plans ask for are counted when the manifest is next used, and others make room."""
+    table = make_table(tmp_path, 3)
+    cache = ManifestCache()
+    table.manifests = Manifests(table.storage, cache)
+    table.plan("dt = DATE '2026-05-17'")
+    before = cache.nbytes
+    table.plan("app = 'app-001-001' AND id > 5")
+    table.plan("app = 'app-001-001' AND id > 5")
+    held = [cache.get(r.path) for r in table.state.manifests]
+    assert cache.nbytes == sum(index.nbytes for index in held if index is not None) > before
+    cache.capacity = cache.nbytes - 1
+    assert cache.get(table.state.manifests[-1].path) is not None
+    assert len(cache) == 2
+    cache.clear()
+    assert (len(cache), cache.nbytes) == (0, 0)
+
+
+def test_one_manifest_stays_however_large(tmp_path: Path) -> None:
+    """A bound that nothing fits into must not make each plan load the same manifest again and again."""
+    table = make_table(tmp_path, 2)
+    cache = ManifestCache(capacity=1)
+    table.manifests = Manifests(table.storage, cache)
+    assert table.plan().file_count == 200
+    assert len(cache) == 1
+
+
+def test_a_plan_needs_no_pandas(tmp_path: Path) -> None:
+    """Arrow would import it at the first chance, which costs a fresh process more than the plan does."""
+    make_table(tmp_path, 2)
+    program = f"""
+import sys
+import coalesce
+table = coalesce.open({str(tmp_path)!r})
+plan = table.plan("dt = DATE '2026-05-17' AND (app = 'app-001-001' OR id > 5)")
+assert plan.file_count == 200, plan.file_count
+assert plan.rows and plan.bytes and list(plan.paths()) and plan.explain()
+assert len(plan.files) == 200
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("copies", [1, 5], ids=["each tuple once", "each tuple in five files"])
+@pytest.mark.parametrize("per_file", [1, 20], ids=["a tuple a file", "twenty tuples a file"])
+@pytest.mark.parametrize("everything", [False, True], ids=["a point is asked", "everything is asked"])
+def test_the_estimate_of_memory_is_honest(copies: int, per_file: int, everything: bool) -> None:
+    """Within a factor of two of what Arrow, NumPy and Python hold for it, whatever plans have asked for."""
+    version = make_version(APPS, ["app"])
+    references = 40_000
+    names = [f"application-{n // copies:06d}" for n in range(references)]
+    files = [
+        DataFile(
+            path=f"data/0123456789abcdef/_app=%5B%23small%5D/{n:08d}.parquet",
+            spec_id=0,
+            rows=per_file,
+            bytes=1,
+            tuples=tuple((names[(n * per_file + i) * 7919 % references],) for i in range(per_file)),
+            tuple_rows=(1,) * per_file,
+            complete=True,
+            statistics={2: ColumnStatistics(lower=n, upper=n + 1, null_count=0)},
+        )
+        for n in range(references // per_file)
+    ]
+    encoded = encode_manifest(from_files(files, version.spec, version.schema))
+    del files, names
+
+    def load() -> ManifestIndex:
+        data = bytes(bytearray(encoded.data))  # a copy, as if it had just been read
+        index = ManifestIndex(decode_manifest(data, encoded.ref("manifest", 1, 0), version.spec))
+        domain = index.values_domain(0, version.spec.fields[0], STRING)
+        domain.outcomes(InSet(Reference(1, "app", STRING), ("application-000001",)))
+        index.component(0).tuples(np.array([0]))
+        if everything:
+            index.references_in(np.array([0]))
+            index.statistics_domain(2, version.schema.atomic(2))  # type: ignore[arg-type]
+            assert len(index.reference_tuple) == references
+        return index
+
+    load()  # what the first use of a function keeps for itself is not the manifest's
+    gc.collect()
+    arrow = pa.total_allocated_bytes()
+    tracemalloc.start()
+    try:
+        index = load()
+        gc.collect()
+        real = pa.total_allocated_bytes() - arrow + tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert real / 2 < index.nbytes < real * 2
