@@ -126,7 +126,13 @@ def small(*columns: str, below: int | str = DEFAULT_BELOW, group: str = SMALL) -
 
 def group(column: str, groups: Mapping[str, Sequence[object]]) -> GroupRequest:
     """Let exactly these values of `column` share: `group("app", {"[#small]": ["A", "B", "C"]})`."""
+    _check_groups(groups)
     return GroupRequest(column, groups)
+
+
+def _check_groups(groups: object) -> None:
+    if not isinstance(groups, Mapping) or any(isinstance(values, str | bytes) for values in groups.values()):
+        raise SpecError('group() takes a list of values for each name, such as group("app", {"[#small]": ["A", "B"]}).')
 
 
 def keep_all() -> KeepRequest:
@@ -136,6 +142,7 @@ def keep_all() -> KeepRequest:
 
 def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> Rule:
     """The rule a request means for a table with this spec and schema."""
+    _check_request(request)
     match request:
         case KeepRequest():
             return KeepAll(rule_id)
@@ -155,16 +162,22 @@ def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> R
             assert_never(request)
 
 
+def _check_request(request: object) -> None:
+    if not isinstance(request, RuleRequest):
+        raise SpecError(f'{request!r:.60} is not a rule; write coalesce.small("app"), coalesce.group(…) or keep_all().')
+
+
 _UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
 def parse_bytes(text: int | str) -> int:
     """A number of bytes from `67108864` or `"64MB"` (units of 1024)."""
-    if isinstance(text, int):
-        return text
-    number = text.strip().upper().rstrip("KMGTB")
-    unit = text.strip().upper()[len(number) :]
+    stripped = str(text).strip().upper()
+    number = stripped.rstrip("KMGTB")
     try:
-        return int(float(number) * _UNITS[unit])
-    except (ValueError, KeyError):
-        raise SpecError(f'{text!r} is not a size; write a number of bytes or "64MB".') from None
+        size = text if isinstance(text, int) else int(float(number) * _UNITS[stripped[len(number) :]])
+    except (ValueError, KeyError, OverflowError):
+        size = -1
+    if size < 0:
+        raise SpecError(f'{text!r} is not a size; write a number of bytes or "64MB".')
+    return size

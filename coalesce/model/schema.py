@@ -136,6 +136,8 @@ def _check_names(fields: tuple[Field, ...], place: str) -> None:
             raise SchemaError(f"a column cannot be called {field.name!r}: files keep row ids and versions under it.")
         folded = field.name.lower()
         if folded in seen:
+            if seen[folded] == field.name:
+                raise SchemaError(f"{place} cannot have two columns called {field.name!r}.")
             raise SchemaError(
                 f"{place} has two columns that differ only in case: {seen[folded]!r} and {field.name!r}; "
                 "Spark could not tell them apart."

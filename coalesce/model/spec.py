@@ -74,6 +74,8 @@ def parse_partition_fields(
 
     `known` are the fields the table has had before: the same column and transform gets the same id.
     """
+    if isinstance(texts, str):
+        raise SpecError(f'the partition fields are a list: write ["{texts}"].')
     ids = {(f.source_id, f.transform): f.field_id for f in known}
     next_id = max((f.field_id for f in known), default=FIRST_PARTITION_FIELD_ID - 1) + 1
     fields = []
@@ -117,5 +119,8 @@ def _parse_one(text: str) -> tuple[str, Transform]:
                 "(`day(ts)`, `bucket(64, merchant)`, `truncate(4, zip)`)."
             )
         return text.strip().strip("`"), Identity()
+    function, column = match["function"].lower(), match["column"].strip("`")
+    if function in _SUFFIXES and int(match["number"] or 0) == 0:
+        raise SpecError(f"{text!r} needs a number of 1 or more; write {function}(64, {column}).")
     parameter = f"[{match['number']}]" if match["number"] else ""
-    return match["column"].strip("`"), transform(f"{match['function'].lower()}{parameter}")
+    return column, transform(f"{function}{parameter}")

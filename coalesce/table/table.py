@@ -8,10 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from numbers import Integral
 from typing import Any
 from uuid import uuid4
 
-from coalesce.errors import CoalesceError, NeedsSpark, SchemaError, TableExists, TableNotFound, VersionNotFound
+from coalesce.errors import (
+    CoalesceError,
+    NeedsSpark,
+    PredicateError,
+    SchemaError,
+    TableExists,
+    TableNotFound,
+    VersionNotFound,
+)
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import RuleRequest, keep_all, resolve
 from coalesce.model.schema import Schema
@@ -22,7 +31,7 @@ from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.report import Report
 from coalesce.predicate.bind import bind
-from coalesce.predicate.expr import TRUE, Bound, Expr
+from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
@@ -95,6 +104,7 @@ class Table:
         """The table as it was: at a version, or at a moment. The result stays there and is read-only."""
         if (version is None) == (as_of is None):
             raise CoalesceError("say either version= or as_of=.")
+        _check_when(version, as_of)
         number = version if version is not None else self._number_at(as_of)  # type: ignore[arg-type]
         return Table(
             self.storage,
@@ -133,6 +143,7 @@ class Table:
         """A predicate, bound to this version's columns."""
         if where is None:
             return TRUE
+        _check_predicate(where)
         text = where if isinstance(where, str) else None
         expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
         return normalize(
@@ -149,6 +160,8 @@ class Table:
 
     def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
         """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""
+        if isinstance(columns, str):
+            raise SchemaError(f'the columns are a list: write columns=["{columns}"].')
         return self._rows.scan(self.place(), self.plan(where), columns)
 
     def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
@@ -457,6 +470,21 @@ def _engine_for(engines: Sequence[Engine], data: object) -> Engine:
     for engine in engines:
         if engine.accepts(data):
             return engine
-    kind = f"{type(data).__module__}.{type(data).__qualname__}"
-    hint = "; open the table with spark= to use Spark DataFrames" if kind.startswith("pyspark.") else ""
-    raise SchemaError(f"a {kind} is neither rows nor a schema this table can take{hint}.")
+    kind = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
+    if kind.startswith("pyspark."):
+        hint = "open the table with spark=…"
+    else:
+        hint = "give a pyarrow table, a pandas data frame, or, to a table opened with spark=…, a Spark DataFrame"
+    raise SchemaError(f"a {kind} is neither rows nor a schema that this table can take; {hint}.")
+
+
+def _check_when(version: object, as_of: object) -> None:
+    if version is not None and not isinstance(version, Integral):
+        raise CoalesceError(f"version= is a number such as 7, not {version!r:.60}.")
+    if as_of is not None and not isinstance(as_of, datetime):
+        raise CoalesceError(f"as_of= is a datetime, not {as_of!r:.60}.")
+
+
+def _check_predicate(where: object) -> None:
+    if not isinstance(where, str | Combinable):
+        raise PredicateError(f"{where!r:.60} is not a predicate; write SQL text, or compare a coalesce.col(…).")
