@@ -29,11 +29,11 @@ from coalesce.predicate.render import literal_sql
 from coalesce.predicate.sql import parse
 from coalesce.spark import resolved
 from coalesce.spark.listing import list_files, matching
+from coalesce.spark.location import spark_uri
 from coalesce.spark.opaque import Catalyst
 from coalesce.spark.resolved import Remembered, Resolved
 from coalesce.spark.schema import spark_schema, spark_type
 from coalesce.spark.travel import wanted_version
-from coalesce.storage.local import LocalStorage
 
 Question = Mapping[str, Any]
 
@@ -56,7 +56,7 @@ def resolve(question: Question, spark: SparkSession) -> str:
     return json.dumps(
         {
             "table": question["table"],
-            "root": _root(found, spark),
+            "root": spark_uri(spark, found.storage, ""),
             "version": version.number,
             "commit": version.commit_id,
             "schema": spark_schema(version.schema).json(),
@@ -67,16 +67,6 @@ def resolve(question: Question, spark: SparkSession) -> str:
             "description": f"v{version.number}: {version.files:,} files, {human_bytes(version.bytes)}",
         }
     )
-
-
-def _root(found: Resolved, spark: SparkSession) -> str:
-    """The table's root as Hadoop's `Path` takes it."""
-    root = found.storage.uri("")
-    if isinstance(found.storage, LocalStorage):
-        return f"file:{root}"  # whatever file system is Spark's default
-    if root.startswith("s3://") and spark._jsc.hadoopConfiguration().get("fs.s3.impl") is None:
-        return f"s3a{root.removeprefix('s3')}"  # as Hadoop calls it
-    return root
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
