@@ -75,13 +75,8 @@ class OpenFile:
 
     @cached_property
     def constants(self) -> Mapping[int, Value]:
-        """The columns of which the entry says that every row holds the same value, and that value."""
-        components = _known_components(self.entry)
-        return {
-            f.source_id: component
-            for f, component in zip(self.spec.fields, components or (), strict=False)
-            if isinstance(f.transform, Identity) and not isinstance(component, Group)
-        }
+        """See `constants_of`."""
+        return constants_of(self.entry, self.spec)
 
     def position(self, field: Field) -> int | None:
         """The place of a column among the file's top-level ones, or None if it is not there."""
@@ -192,6 +187,15 @@ def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
             entry.path, f"the file has {parquet.metadata.num_rows} rows, and its entry says {entry.rows}."
         )
     return OpenFile(entry, version, parquet)
+
+
+def constants_of(entry: DataFile, spec: Spec) -> dict[int, Value]:
+    """The columns of which the entry says that every row holds the same value, and that value."""
+    return {
+        f.source_id: component
+        for f, component in zip(spec.fields, _known_components(entry) or (), strict=False)
+        if isinstance(f.transform, Identity) and not isinstance(component, Group)
+    }
 
 
 def _known_components(entry: DataFile) -> Sequence[Value | Group] | None:

@@ -12,7 +12,7 @@ from coalesce.predicate.expr import FALSE, TRUE, And, Bound, Constant, Expr, InR
 from coalesce.predicate.render import to_sql
 from coalesce.predicate.tree import Kind, join, rewrite
 
-__all__ = ["conjuncts", "normalize", "references", "to_sql"]
+__all__ = ["conjuncts", "has_opaque", "normalize", "references", "to_sql"]
 
 
 def normalize(expr: Bound) -> Bound:
@@ -51,6 +51,17 @@ def references(expr: Bound) -> frozenset[int] | None:
                 assert isinstance(leaf.column, Reference)
                 found.add(leaf.column.id)
     return frozenset(found)
+
+
+def has_opaque(expr: Bound) -> bool:
+    """Whether some part of the predicate is one that only Spark understands."""
+    match expr:
+        case And(parts) | Or(parts):
+            return any(has_opaque(part) for part in parts)
+        case Not(part):
+            return has_opaque(part)
+        case _:
+            return isinstance(expr, Opaque)
 
 
 _ABSORBING: Final[dict[Kind, Constant]] = {And: FALSE, Or: TRUE}

@@ -1,15 +1,17 @@
 """From a layout to the rows: which task gets which row, in which order it writes them, and into which directory.
 
 A task writes one file, so the number of the planned file is the number of the task. What belongs to a tuple reaches its
-rows by a broadcast join; a tuple that lies in several files is spread over them by a hash of the row. By its contents,
-not by chance or by counting: a task that has to be repeated must send every row where it went the first time, or
-rows would be lost or doubled.
+rows by a broadcast join on a hash of the tuple, several times as fast as one on the tuple itself. Two tuples of one
+hash would share a place, and two files would not be what was planned; entries are read back from the files and say so.
+
+A tuple that lies in several files is spread over them by a hash of the row. By its contents, not by chance or by
+counting: a task that has to be repeated must send every row where it went the first time, or rows would be lost or
+doubled.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Final
 from urllib.parse import unquote
 
@@ -19,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 from pyspark.sql import types as spark
 
 from coalesce.manifest.paths import physical_directory
-from coalesce.model.rule import BySize, Rule
+from coalesce.model.rule import BySize, PhysicalKey, Rule
 from coalesce.model.schema import Schema, all_fields
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.types import Field, MapType
@@ -56,22 +58,30 @@ class Layout:
 
 
 def assigned(session: SparkSession, rows: DataFrame, layout: Layout, spec: Spec, schema: Schema) -> DataFrame:
-    """Conformed rows with the number of their `TASK`, and a `RANK` that puts the rows of a task in tuple order."""
+    """Conformed rows with the number of their `TASK`, and a `RANK` that puts the rows of a task in tuple order.
+
+    Columns that are none of the schema's come along.
+    """
     places = _places(layout)
     salt = _salt(schema) if any(p.files > 1 for p in places) else None
-    kept = [F.col(name_of(f)) for f in schema]
+    kept = [F.col(name) for name in rows.columns]
     if not spec.fields:
         (place,) = places
         task = _task(F.lit(place.first), F.lit(place.files), F.lit(None).cast("array<double>"), salt)
         return rows.select(*kept, task.alias(TASK), F.lit(0).alias(RANK))
-    numbers = range(len(spec.fields))
     known = F.broadcast(_known(session, layout, places, spec, schema))
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
-    same = reduce(Column.__and__, (F.col(f"t{i}").eqNullSafe(F.col(f"k{i}")) for i in numbers))
-    spare = F.lit(len(layout.files)) + F.pmod(F.xxhash64(*(f"t{i}" for i in numbers)), F.lit(layout.spare)).cast("int")
+    hashed = rows.select(*kept, *keys).select(*kept, _tuple_hash(spec).alias("own"))
+    spare = F.lit(len(layout.files)) + F.pmod(F.col("own"), F.lit(layout.spare)).cast("int")
     task = _task(F.col("first"), F.col("files"), F.col("cuts"), salt)
-    joined = rows.select(*kept, *keys).join(known, same, "left")
+    joined = hashed.join(known, F.col("own") == F.col("hash"), "left")
     return joined.select(*kept, F.coalesce(task, spare).alias(TASK), F.col(RANK))
+
+
+def _tuple_hash(spec: Spec) -> Column:
+    """A hash of the components `t0`, `t1`, …; Spark's passes over NULLs, so that they are NULL is hashed as well."""
+    components_ = [F.col(f"t{i}") for i in range(len(spec.fields))]
+    return F.xxhash64(*components_, *(c.isNull() for c in components_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,59 +142,70 @@ def _hashable(field: Field) -> Column | None:
 
 
 def _known(session: SparkSession, layout: Layout, places: Sequence[_Place], spec: Spec, schema: Schema) -> DataFrame:
-    """The tuples that have a place, as a small table."""
+    """The tuples that have a place, by hash, as a small table; each hash once, or the join would double rows."""
     types = spec.types(schema)
-    here = [i for i, place in enumerate(places) if place.files]
-    keys = {f"k{n}": column_of(t, [layout.tuples[i][n] for i in here]) for n, t in enumerate(types)}
+    arrays = [column_of(t, [tuple_[n] for tuple_ in layout.tuples]) for n, t in enumerate(types)]
+    fields = [spark.StructField(f"t{n}", spark_type(t)) for n, t in enumerate(types)]
+    tuples = session.createDataFrame(pa.table(arrays, [f.name for f in fields]), spark.StructType(fields))
+    hashes = tuples.select(_tuple_hash(spec).alias("hash")).toArrow().column("hash").to_pylist()
+    here = {hash_: place for hash_, place in zip(hashes, places, strict=True) if place.files}
     table = pa.table(
-        keys
-        | {
-            "first": pa.array([places[i].first for i in here], pa.int32()),
-            "files": pa.array([places[i].files for i in here], pa.int32()),
-            "cuts": pa.array([places[i].cuts for i in here], pa.list_(pa.float64())),
-            RANK: pa.array([places[i].rank for i in here], pa.int32()),
+        {
+            "hash": pa.array(here, pa.int64()),
+            "first": pa.array([p.first for p in here.values()], pa.int32()),
+            "files": pa.array([p.files for p in here.values()], pa.int32()),
+            "cuts": pa.array([p.cuts for p in here.values()], pa.list_(pa.float64())),
+            RANK: pa.array([p.rank for p in here.values()], pa.int32()),
         }
     )
-    fields = [spark.StructField(f"k{n}", spark_type(t)) for n, t in enumerate(types)]
-    fields += [spark.StructField(name, spark.IntegerType()) for name in ("first", "files")]
-    fields += [spark.StructField("cuts", spark.ArrayType(spark.DoubleType()))]
-    fields += [spark.StructField(RANK, spark.IntegerType())]
-    return session.createDataFrame(table, spark.StructType(fields))
+    return session.createDataFrame(table)
 
 
 # --- tasks to directories ----------------------------------------------------------------------------------------
 
 
 def directory_columns(session: SparkSession, layout: Layout, rule: Rule, spec: Spec, schema: Schema) -> list[Column]:
-    """For each partition field the text Spark makes a directory of, named so that no physical column has the name."""
-    taken = {f.physical_name.lower() for f in schema}
-    names, types = [f.name for f in spec.fields], spec.types(schema)
-    planned = [_texts(physical_directory(names, types, file.physical_key)) for file in layout.files]
+    """For each partition field the text Spark makes a directory of."""
+    keys = [file.physical_key for file in layout.files]
     own = components(session, spec, schema, lambda f: F.col(name_of(f)))
-    columns = []
-    for number, field in enumerate(spec.fields):
-        name = "_" + _AWKWARD.sub("_", field.name)
+    return [
+        F.coalesce(planned, _unplanned(rule, field.field_id, value)).alias(name)
+        for planned, field, value, name in zip(
+            planned_texts(keys, spec, schema, F.col(TASK)), spec.fields, own, directory_names(spec, schema), strict=True
+        )
+    ]
+
+
+def directory_names(spec: Spec, schema: Schema, *more: str) -> list[str]:
+    """What the directories of each partition field, and `more`, are called: as no physical column is."""
+    taken = {f.physical_name.lower() for f in schema}
+    names = []
+    for name in (*("_" + _AWKWARD.sub("_", f.name) for f in spec.fields), *more):
         while name.lower() in taken:
-            name += "_"
+            name += "_"  # noqa: PLW2901 - until it is free
         taken.add(name.lower())
-        # One string, cut by the optimizer: as a list, every element would be a call to the JVM.
-        listed = F.split(F.lit("\x01".join(texts[number] for texts in planned)), "\x01")
-        text = F.when(
-            F.col(TASK) < F.lit(len(layout.files)), F.nullif(F.element_at(listed, F.col(TASK) + F.lit(1)), F.lit(""))
-        ).otherwise(_unplanned(rule, field.field_id, own[number]))
-        columns.append(text.alias(name))
-    return columns
+        names.append(name)
+    return names
+
+
+def planned_texts(keys: Sequence[PhysicalKey], spec: Spec, schema: Schema, number: Column) -> list[Column]:
+    """For each partition field its text in the physical key at `number`; NULL beyond the last one."""
+    names, types = [f.name for f in spec.fields], spec.types(schema)
+    texts = [_texts(physical_directory(names, types, key)) for key in keys]
+    # One string, cut by the optimizer: as a list, every element would be a call to the JVM.
+    joined = ("\x01".join(text[position] for text in texts) for position in range(len(names)))
+    return [F.get(F.split(F.lit(text), "\x01"), number) for text in joined]
 
 
 def _texts(directory: str) -> list[str]:
     """The values in `_dt=2026-05-17/_app=%5B%23small%5D` as Spark wants them, which escapes them itself."""
     values = (unquote(segment.partition("=")[2]) for segment in directory.split("/"))
-    return ["" if value == _HIVE_NULL else _AWKWARD.sub("_", value) for value in values]
+    return [_AWKWARD.sub("_", value) or _HIVE_NULL for value in values]
 
 
 def _unplanned(rule: Rule, field_id: int, value: Column) -> Column:
     text = F.regexp_replace(F.substring(value.cast("string"), 1, _LONGEST), _AWKWARD.pattern, "_")
-    text = F.nullif(text, F.lit(""))
+    text = F.nullif(text, F.lit(""))  # Spark has no directory for an empty one; that of NULL will do
     if isinstance(rule, BySize) and field_id in rule.field_ids:
         return F.lit(_AWKWARD.sub("_", rule.group))
     return text

@@ -1,6 +1,7 @@
 """The engine for Spark DataFrames: native Parquet writes, and any predicate Spark understands."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -12,10 +13,15 @@ from coalesce.model.schema import Schema
 from coalesce.plan.plan import Plan
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
+from coalesce.predicate.normalize import has_opaque
 from coalesce.spark.frame import dataframe, last_scan
+from coalesce.spark.rewrite import can_rewrite, relayout, rewrite
 from coalesce.spark.schema import schema_from_spark
 from coalesce.spark.write import WriteReport, write
 from coalesce.table.engine import Place, Scan
+
+# Bytes of data files that are rewritten sooner than a Spark job would begin.
+LITTLE: Final = 64 * 1024 * 1024
 
 
 class SparkEngine:
@@ -46,12 +52,19 @@ class SparkEngine:
         return write(place, frame, self.last_write)
 
     def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
-        """Write the rows of `files` on which `drop` is not TRUE into new files."""
-        return self._arrow.rewrite(place, files, drop)
+        """Write the rows of `files` on which `drop` is not TRUE into new files.
+
+        A little is done here and now; a job takes over what is much, or what only Spark can judge.
+        """
+        if not can_rewrite(place) or (_is_little(files) and not has_opaque(drop)):
+            return self._arrow.rewrite(place, files, drop)
+        return rewrite(self.spark, place, files, drop)
 
     def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule."""
-        return self._arrow.relayout(place, files)
+        if not can_rewrite(place) or _is_little(files):
+            return self._arrow.relayout(place, files)
+        return relayout(self.spark, place, files)
 
     def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE, without Spark."""
@@ -64,6 +77,10 @@ class SparkEngine:
     def last_scan(self, place: Place) -> Report | None:
         """What the last scan of the table has read and why."""
         return last_scan(place)
+
+
+def _is_little(files: Sequence[DataFile]) -> bool:
+    return sum(f.bytes for f in files) <= LITTLE
 
 
 def _frame(data: object) -> DataFrame:

@@ -8,7 +8,7 @@ and what to do.
 
 from collections.abc import Iterable
 from itertools import count
-from typing import Final, assert_never
+from typing import Final, assert_never, cast
 
 from pyspark.sql import types as spark
 
@@ -27,6 +27,7 @@ from coalesce.model.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    AtomicType,
     DecimalType,
     Field,
     ListType,
@@ -35,8 +36,10 @@ from coalesce.model.types import (
     StructType,
     Type,
 )
+from coalesce.predicate.render import literal_sql
 
 FIELD_ID: Final = "parquet.field.id"
+_DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 _CHAR_OR_VARCHAR: Final = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps the type of a column it reads as STRING
 
 _TO_SPARK: Final[dict[PrimitiveType, spark.DataType]] = {
@@ -127,7 +130,7 @@ def spark_schema(fields: Iterable[Field]) -> spark.StructType:
 
 
 def physical_schema(fields: Iterable[Field]) -> spark.StructType:
-    """Columns as data files hold them: physical names with ids, everything nullable.
+    """Columns as data files hold them: physical names with ids and defaults, everything nullable.
 
     Nullable, because a file may lack a column that was required later, and Spark believes what it is told.
     """
@@ -157,4 +160,7 @@ def spark_type(type_: Type, *, physical: bool = False) -> spark.DataType:
 
 def _physical_field(field: Field) -> spark.StructField:
     type_ = spark_type(field.type, physical=True)
-    return spark.StructField(field.physical_name, type_, True, {FIELD_ID: field.id})
+    metadata: dict[str, int | str] = {FIELD_ID: field.id}
+    if field.default is not None:
+        metadata[_DEFAULT] = literal_sql(cast(AtomicType, field.type), field.default)
+    return spark.StructField(field.physical_name, type_, True, metadata)

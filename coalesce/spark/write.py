@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
-from coalesce.arrow.encode import SHARED_ROW_GROUP_BYTES
+from coalesce.arrow.encode import ROW_ID, ROW_VERSION, SHARED_ROW_GROUP_BYTES
 from coalesce.arrow.write import bytes_per_row_of
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey, route
-from coalesce.model.schema import Schema
+from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.types import Field
 from coalesce.model.values import values_of
@@ -28,10 +28,12 @@ from coalesce.spark.assign import RANK, TASK, Layout, assigned, directory_column
 from coalesce.spark.catalyst import hadoop_configuration, in_session, jvm, own_session
 from coalesce.spark.conform import Conformed, conform, name_of
 from coalesce.spark.footers import BOUND_BYTES
+from coalesce.spark.location import spark_uri
 from coalesce.spark.readback import Found, read_back
 from coalesce.spark.schema import FIELD_ID, spark_type
 from coalesce.spark.transforms import components
 from coalesce.storage.base import Storage
+from coalesce.storage.local import LocalStorage
 from coalesce.table.engine import Place
 from coalesce.table.layout import MAX_TUPLES_PER_FILE, Known, PlannedFile, one_nan, plan_files
 from coalesce.table.match import refusal
@@ -45,6 +47,8 @@ SETTINGS: Final = {
     # More than none: then Spark does not sort each task's rows by directory, of which a task has only one.
     "spark.sql.maxConcurrentOutputFileWriters": "16",
 }
+
+LINEAGE_IDS: Final = {ROW_ID: ROW_ID_FIELD, ROW_VERSION: ROW_VERSION_FIELD}
 
 _ROW_GROUP_BYTES: Final = SHARED_ROW_GROUP_BYTES
 _SAMPLE_ROWS: Final = 20_000
@@ -70,27 +74,41 @@ class WriteReport:
 
 def write(place: Place, frame: DataFrame, report: WriteReport | None = None) -> list[DataFile]:
     """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
-    report = WriteReport() if report is None else report
-    version, spec, schema = place.version, place.version.spec, place.version.schema
     session = own_session(frame.sparkSession, SETTINGS)
-    rows = conform(in_session(frame, session), schema)
+    rows = conform(in_session(frame, session), place.version.schema)
+    return write_conformed(session, place, rows, WriteReport() if report is None else report)
+
+
+def write_conformed(session: SparkSession, place: Place, rows: Conformed, report: WriteReport) -> list[DataFile]:
+    """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too."""
+    version, spec, schema = place.version, place.version.spec, place.version.schema
     with report.stage("count"):
         layout = _layout_by_history(rows, place) or _layout_by_count(session, rows, place)
-    if not layout.files and not layout.spare:
+    if not layout.tasks:
         return []
-    source = {f.id: F.col(name_of(f)) for f in schema}
     sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
-    order = [F.col(RANK), *(components(session, spec, schema, lambda f: source[f.id]) if layout.spare > 1 else ())]
-    columns = [source[f.id].alias(f.physical_name, metadata={FIELD_ID: f.id}) for f in file_order(schema, spec)]
+    own = components(session, spec, schema, lambda f: F.col(name_of(f))) if layout.spare > 1 else []
+    columns = file_columns(rows.frame, schema, spec)
     directories = directory_columns(session, layout, version.rule, spec, schema)
-    ready = sent.sortWithinPartitions(*order).select(*columns, *directories)
+    ready = sent.sortWithinPartitions(F.col(RANK), *own).select(*columns, *directories)
     with owned_directory(session, place.storage) as directory:
+        location = spark_uri(session, place.storage, directory)
         with report.stage("write"):
-            save(ready, place.storage.uri(directory), ready.columns[len(columns) :])
+            save(ready, location, ready.columns[len(columns) :])
         with report.stage("read back"):
-            found = read_back(session, place.storage.uri(directory), spec, schema)
+            found = read_back(session, location, spec, schema)
+            remove_checksums(place.storage, directory)
         planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
-        return [_entry(f, directory, place, planned) for f in found]
+        return [_planned_entry(f, directory, place, planned) for f in found]
+
+
+def file_columns(frame: DataFrame, schema: Schema, spec: Spec) -> list[Column]:
+    """The columns as a data file has them: physical names and ids, those of the spec's tuples last, then lineage."""
+    columns = [F.col(name_of(f)).alias(f.physical_name, metadata={FIELD_ID: f.id}) for f in file_order(schema, spec)]
+    for name, id_ in LINEAGE_IDS.items():
+        if name in frame.columns:
+            columns.append(F.col(name).alias(name, metadata={FIELD_ID: id_}))
+    return columns
 
 
 def file_order(schema: Schema, spec: Spec) -> list[Field]:
@@ -100,18 +118,24 @@ def file_order(schema: Schema, spec: Spec) -> list[Field]:
     return [*(f for f in schema if f.id not in sources), *last]
 
 
-def _entry(found: Found, directory: str, place: Place, planned: Mapping[LogicalTuple, PhysicalKey]) -> DataFile:
+def _planned_entry(found: Found, directory: str, place: Place, planned: Mapping[LogicalTuple, PhysicalKey]) -> DataFile:
     """The entry of a file. Its physical key is the one all of its tuples were sent to, if they were sent to one."""
     version = place.version
     keys = {planned[t] if t in planned else route(version.rule, version.spec, t) for t in found.tuples or ()}
+    key = keys.pop() if len(keys) == 1 else None
+    return entry(found, directory, version.current_spec_id, version.current_rule_id, key)
+
+
+def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: PhysicalKey | None) -> DataFile:
+    """The entry of a file that was read back."""
     listed = found.tuples is not None and len(found.tuples) <= MAX_TUPLES_PER_FILE
     return DataFile(
         path=f"{directory}/{found.path}",
-        spec_id=version.current_spec_id,
+        spec_id=spec_id,
         rows=found.rows,
         bytes=found.bytes,
-        rule_id=version.current_rule_id,
-        physical_key=keys.pop() if len(keys) == 1 else None,
+        rule_id=rule_id,
+        physical_key=key,
         tuples=found.tuples if listed else None,
         tuple_rows=found.tuple_rows if listed else None,
         complete=listed,
@@ -206,6 +230,7 @@ def save(frame: DataFrame, directory: str, directory_columns: Sequence[str]) -> 
     """Let Spark write Parquet, a file for each task, below a directory that nobody else writes to."""
     options = {
         "compression": "zstd",
+        "parquet.compression.codec.zstd.level": "1",  # as pyarrow has it; higher ones cost more than they save
         "maxRecordsPerFile": "0",
         "parquet.block.size": str(_ROW_GROUP_BYTES),
         "parquet.statistics.truncate.length": str(BOUND_BYTES),
@@ -231,8 +256,16 @@ def owned_directory(session: SparkSession, storage: Storage) -> Iterator[str]:
     except BaseException:
         with suppress(Exception):  # the first failure is what to report, and orphans harm nobody
             context.cancelJobsWithTag(tag)
-            path = jvm(session).org.apache.hadoop.fs.Path(storage.uri(directory))
+            path = jvm(session).org.apache.hadoop.fs.Path(spark_uri(session, storage, directory))
             path.getFileSystem(hadoop_configuration(session)).delete(path, True)
         raise
     finally:
         context.removeJobTag(tag)
+
+
+def remove_checksums(storage: Storage, directory: str) -> None:
+    """Delete the checksums Hadoop keeps beside files on a local disk: nobody reads them, and no version names them."""
+    if isinstance(storage, LocalStorage):
+        for file in storage.list(directory):
+            if file.path.endswith(".crc"):
+                storage.delete(file.path)
