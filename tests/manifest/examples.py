@@ -176,8 +176,8 @@ def versions(draw: st.DrawFn) -> Version:
     manifests = tuple(draw(st.lists(_manifests(specs, schema), max_size=3, unique_by=lambda m: m.path)))
     return Version(
         number=draw(st.integers(9, 10**19)),
-        table_id=draw(st.text(max_size=40)),
-        commit_id=draw(st.text(max_size=40)),
+        table_id=draw(st.text(min_size=1, max_size=40)),
+        commit_id=draw(st.text(min_size=1, max_size=40)),
         parent_commit_id=draw(st.none() | st.text(max_size=40)),
         timestamp_ms=draw(st.integers(-(2**53), 2**53)),
         operation=draw(st.text(max_size=20)),

@@ -34,6 +34,7 @@ from coalesce.model.types import (
     INT64,
     PRIMITIVES,
     STRING,
+    TIMESTAMP_NTZ,
     AtomicType,
     DecimalType,
     Field,
@@ -297,7 +298,7 @@ def test_what_an_entry_lacks_it_inherits_from_the_version() -> None:
         (INT32, INT64, 2**31 - 1),
         (FLOAT, DOUBLE, 0.5),
         (DecimalType(5, 2), DecimalType(20, 2), Decimal("1.25")),
-        (DecimalType(5, 2), DecimalType(20, 4), Decimal("1.25")),
+        (DATE, TIMESTAMP_NTZ, 0),
     ],
     ids=str,
 )
