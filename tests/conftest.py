@@ -14,6 +14,13 @@ settings.register_profile("coalesce", deadline=None)
 settings.load_profile("coalesce")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that asks for `spark`, so that `-m "not spark"` leaves out all that start a JVM."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The one Spark session of the test run: two cores, few shuffle tasks, UTC."""

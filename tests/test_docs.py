@@ -1,0 +1,81 @@
+"""The documentation's examples run, and print what it says they print.
+
+A fence of `python run` is executed, one of `python run spark` with Spark; those of one page share their names and a
+working directory, from top to bottom. A fence of `text` right after one is what it prints, sizes in bytes aside.
+"""
+
+import re
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+
+_FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)(?:#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A block that runs, where it stands, and what it should print (None if the page does not say)."""
+
+    code: str
+    line: int
+    output: str | None
+
+
+def examples(page: Path) -> tuple[list[Example], bool]:
+    """The examples of a page, and whether one of them needs Spark."""
+    text = page.read_text()
+    found, needs_spark = [], False
+    for fence, follower in pairwise([*_FENCE.finditer(text), None]):
+        info = [] if fence is None else fence["info"].split()
+        if fence is None or info[:2] != ["python", "run"]:
+            continue
+        needs_spark |= "spark" in info
+        line = text.count("\n", 0, fence.start("body"))
+        output = None
+        if follower is not None and follower["info"] == "text" and text[fence.end() : follower.start()].isspace():
+            output = follower["body"]
+        found.append(Example(fence["body"], line, output))
+    return found, needs_spark
+
+
+def without_sizes(text: str) -> str:
+    """The text with all sizes in bytes, and all runs of spaces, made alike."""
+    return re.sub(r" +", " ", re.sub(r"[\d.]+ [KMG]?B\b", "0 B", text)).strip()
+
+
+@pytest.mark.spark  # of each page at least one example does
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if "```python run" in p.read_text()], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_examples_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Every example marked to run does, from top to bottom, and prints what the page says."""
+    found, needs_spark = examples(page)
+    if needs_spark:
+        request.getfixturevalue("spark")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for example in found:
+        printed = StringIO()
+        with redirect_stdout(printed):
+            # Blank lines in front, so that a failure names the line of the page.
+            exec(compile("\n" * example.line + example.code, str(page), "exec"), names)
+        if example.output is not None:
+            assert without_sizes(printed.getvalue()) == without_sizes(example.output)
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link to a file of the project has a file at its end."""
+    missing = [m["target"] for m in _LINK.finditer(page.read_text()) if not (page.parent / m["target"]).exists()]
+    assert missing == []
