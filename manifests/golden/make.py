@@ -74,6 +74,17 @@ def specs(path: Path) -> None:
     )
 
 
+def void(path: Path) -> None:
+    """A field that became void, as Iceberg leaves a dropped one, and a bucket beside it; a rollback in the end."""
+    table = coalesce.create(path, EVENTS, partition_by=["dt", "app"])
+    table.append(events(0, ["A", None]))
+    table.evolve(drop="app", add=["void(app)"])
+    table.append(events(10, ["A", "B"]))
+    table.evolve(add="bucket(2, n)")
+    table.append(events(20, ["A"]))
+    table.rollback(3)
+
+
 def missing(path: Path) -> None:
     """Entries that lost what they could lose: tuples, counts, completeness, statistics, physical key, rule."""
     table = coalesce.create(path, EVENTS, partition_by=["dt", "app"])
@@ -125,7 +136,9 @@ def types(path: Path) -> None:
     coalesce.create(path, rows.schema, partition_by=["p"]).append(rows)
 
 
-TABLES: dict[str, Callable[[Path], None]] = {f.__name__: f for f in (keep_all, by_size, groups, specs, missing, types)}
+TABLES: dict[str, Callable[[Path], None]] = {
+    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types)
+}
 
 
 def rows_as_text(table: Table) -> list[dict[str, str]]:
