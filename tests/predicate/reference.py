@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from coalesce.model.transforms import apply
 from coalesce.model.types import Value
 from coalesce.model.values import order_key
-from coalesce.predicate.expr import And, Bound, Constant, InRange, InSet, IsNull, Not, Opaque, Or
+from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
 
 
 def outcome(expr: Bound, row: Mapping[int, Value], opaque: Mapping[str, bool | None]) -> bool | None:
@@ -44,3 +45,6 @@ def outcome(expr: Bound, row: Mapping[int, Value], opaque: Mapping[str, bool | N
                 if key > high or (key == high and not upper_inclusive):
                     return False
             return True
+        case InBuckets(column, transform, buckets):
+            held = row[column.id]
+            return None if held is None else apply(transform, column.type, held) in buckets

@@ -14,7 +14,7 @@ from coalesce.model.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, Field
 from coalesce.model.values import column_of
 from coalesce.predicate.bind import bind
 from coalesce.predicate.domains import rows_domain
-from coalesce.predicate.expr import Bound, InRange, InSet, IsNull, Opaque, Reference
+from coalesce.predicate.expr import Bound, InSet, Leaf, Opaque, Reference
 from coalesce.predicate.normalize import normalize, to_sql
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, possible
 from coalesce.predicate.render import literal_sql, sql_type
@@ -66,7 +66,7 @@ class Awkward:
     def ours(self, expr: Bound) -> Outcomes:
         """Our possible outcomes for each row."""
 
-        def leaf(expr: IsNull | InSet | InRange | Opaque) -> Outcomes:
+        def leaf(expr: Leaf | Opaque) -> Outcomes:
             if isinstance(expr, Opaque):
                 return np.full(len(self.rows), ANYTHING, np.uint8)
             return self.domains[expr.column.id].outcomes(expr)

@@ -36,41 +36,33 @@ from coalesce.model.types import (
 )
 from coalesce.model.values import column_of, order_key
 from coalesce.predicate.domains import rows_domain
-from coalesce.predicate.expr import InRange, InSet, IsNull, Leaf, Reference
+from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf, Reference
 from coalesce.predicate.outcomes import FALSE, NULL, TRUE
 from coalesce.predicate.project import bounds_domain, component_domain, successor
 from tests import strategies
+from tests.predicate.reference import outcome
 
 TYPES: list[AtomicType] = [INT32, INT64, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, DecimalType(9, 2), DecimalType(30, 4)]
 
 
-def truth(type_: AtomicType, leaf: Leaf, value: Value) -> np.uint8:
+SINGLE = {True: TRUE, False: FALSE, None: NULL}
+
+
+def truth(leaf: Leaf, value: Value) -> np.uint8:
     """The outcome of a leaf on one value, straight from its definition."""
-    if isinstance(leaf, IsNull):
-        return TRUE if value is None else FALSE
-    if value is None:
-        return NULL
-    key = order_key(type_, value)
-    if isinstance(leaf, InSet):
-        return TRUE if any(order_key(type_, v) == key for v in leaf.values) else FALSE
-    if leaf.lower is not None:
-        lower = order_key(type_, leaf.lower)
-        if key < lower or (key == lower and not leaf.lower_inclusive):
-            return FALSE
-    if leaf.upper is not None:
-        upper = order_key(type_, leaf.upper)
-        if key > upper or (key == upper and not leaf.upper_inclusive):
-            return FALSE
-    return TRUE
+    return SINGLE[outcome(leaf, {leaf.column.id: value}, {})]
 
 
 @st.composite
 def leaves(draw: Callable, type_: AtomicType) -> Leaf:  # type: ignore[type-arg]
     """Any leaf on a column of the type."""
     column = Reference(1, "c", type_)
-    kind = draw(st.sampled_from(["null", "set", "range"]))
+    kind = draw(st.sampled_from(["null", "set", "range"] + ([] if type_ == DOUBLE else ["buckets"])))
     if kind == "null":
         return IsNull(column)
+    if kind == "buckets":
+        count = draw(st.sampled_from([2, 4]))
+        return InBuckets(column, Bucket(count), tuple(sorted(draw(st.sets(st.integers(0, count - 1))))))
     values = strategies.values(type_, nulls=False)
     if kind == "set":
         distinct = {order_key(type_, v): v for v in draw(st.lists(values, max_size=4))}
@@ -87,7 +79,7 @@ def test_rows_have_exactly_one_outcome_and_it_is_the_right_one(data: st.DataObje
     values = data.draw(st.lists(strategies.values(type_, nulls=True), max_size=8))
     leaf = data.draw(leaves(type_))
     outcomes = rows_domain(type_, column_of(type_, values)).outcomes(leaf)
-    assert outcomes.tolist() == [truth(type_, leaf, v) for v in values]
+    assert outcomes.tolist() == [truth(leaf, v) for v in values]
 
 
 TRANSFORMED: list[tuple[Transform, AtomicType]] = [
@@ -124,7 +116,7 @@ def test_a_component_admits_the_value_it_was_made_from(data: st.DataObject) -> N
     keys = [order_key(result, c) for c in distinct]
     for value, component in zip(values, components, strict=True):
         place = -1 if component is None else keys.index(order_key(result, component))
-        assert outcomes[place] & truth(type_, leaf, value), (value, component)
+        assert outcomes[place] & truth(leaf, value), (value, component)
 
 
 @settings(max_examples=400)
@@ -142,7 +134,7 @@ def test_bounds_admit_everything_between_them(data: st.DataObject) -> None:
     has_null = np.array([any(apply(transform, type_, v) is None for v in values)])
     outcome = bounds_domain(transform, type_, [lower], [upper], has_null).outcomes(leaf)[0]
     for value in values:
-        assert outcome & truth(type_, leaf, value), value
+        assert outcome & truth(leaf, value), value
 
 
 def test_identity_is_exact_also_about_values_that_are_not_there() -> None:
