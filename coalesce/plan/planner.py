@@ -190,8 +190,12 @@ def _candidates(judge: Judge, spec: Spec, index: ManifestIndex) -> Positions | N
     found = _searched(judge.predicate, judge.schema, spec, index)
     if found is None or found.count * _FEW > index.tuple_count:
         return None
-    tuples = [component.tuples(places) for component, places in found.runs]
-    return np.unique(np.concatenate(tuples)).astype(np.int64) if tuples else np.empty(0, np.int64)
+    if not found.runs:
+        return np.empty(0, np.int64)
+    tuples = np.sort(np.concatenate([component.tuples(places) for component, places in found.runs])).astype(np.int64)
+    if len(found.runs) > 1:  # two searches may find the same one; np.unique would import half of NumPy to tell
+        tuples = tuples[np.append(True, tuples[1:] != tuples[:-1])]
+    return tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +309,9 @@ def _manifest_domains(spec: Spec, schema: Schema, refs: Sequence[ManifestRef]) -
         upper = [_widened(b, b.upper, type_) if b is not None else None for b in bounds]
         has_null = np.array([b is not None and b.has_null for b in bounds], np.bool_)
         known = np.array([b is not None for b in bounds], np.bool_)
-        here = KnownWhere(bounds_domain(field.transform, source_type, lower, upper, has_null), known)
+        here = bounds_domain(field.transform, source_type, lower, upper, has_null)
+        if not known.all():
+            here = KnownWhere(here, known)
         before = domains.get(field.source_id)
         domains[field.source_id] = here if before is None else Both(before, here)
     return domains

@@ -111,20 +111,18 @@ class Interval:
             none = np.zeros(len(self.lower), np.bool_)
             return none, ~none
         intervals = [self.encoding.interval(v) for v in values]
-        if self.exact and len(values) == 1:
+        if len(intervals) == 1:
             first, last = intervals[0]
-            here = (self.lower == first) if first == last else np.zeros(len(self.lower), np.bool_)
-            return here, ~here
-        # `values` are sorted, so these are too: the first value not below `lower` is the one to look at.
-        firsts = np.array([i[0] for i in intervals] + [HIGHEST], np.int64)
-        lasts = np.array([i[1] for i in intervals], np.int64)
-        candidate = np.searchsorted(lasts, self.lower)
-        found = candidate < len(lasts)
-        can_be = found & (firsts[candidate] <= self.upper)
-        known = can_be & (self.lower == self.upper)
-        # An empty interval stands between two codes and so never equals one.
-        is_it = known & (firsts[candidate] <= self.lower) & (lasts[np.minimum(candidate, len(lasts) - 1)] >= self.upper)
-        return np.where(self.lower == self.upper, is_it, can_be), ~is_it
+            can_be = (self.lower <= last) & (self.upper >= first)
+        else:
+            # `values` are sorted, so these are too: the first value not below `lower` is the one to look at.
+            firsts = np.array([i[0] for i in intervals] + [HIGHEST], np.int64)
+            lasts = np.array([i[1] for i in intervals], np.int64)
+            candidate = np.searchsorted(lasts, self.lower)
+            can_be = (candidate < len(lasts)) & (firsts[candidate] <= self.upper)
+        # Where `lower` is `upper`, "can be" is "is": an empty interval stands between two codes and holds neither.
+        is_it = can_be if self.exact else can_be & (self.lower == self.upper)
+        return can_be, ~is_it
 
 
 @dataclass(frozen=True)
