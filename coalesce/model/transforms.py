@@ -14,7 +14,7 @@ import re
 import struct
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from coalesce.errors import SpecError
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.murmur3 import Words, murmur3, murmur3_longs, murmur3_spans
 from coalesce.model.types import (
     BINARY,
     DATE,
@@ -175,7 +176,7 @@ def apply(transform_: Transform, source_type: AtomicType, value: Value) -> Value
         case Identity():
             return _canonical(value)
         case Bucket(count):
-            return (_murmur3(_hashed_bytes(source_type, value)) & _INT32_MAX) % count
+            return (murmur3(_hashed_bytes(source_type, value)) & _INT32_MAX) % count
         case Truncate(width):
             return _truncated(source_type, value, width)
         case Year() | Month() | Day() | Hour():
@@ -357,14 +358,7 @@ def _first_day(unit: Year | Month | Day, value: int) -> int:
     return int(np.datetime64(month, "M").astype("M8[D]").astype(np.int64))
 
 
-# --- bucket: murmur3, x86, 32 bits, seed 0 ----------------------------------------------------------------------
-
-Words: TypeAlias = npt.NDArray[Any]  # of uint32; NumPy's types would call `words * 5` signed
-Word = TypeVar("Word", int, Words)  # one number, or a whole column of them: the arithmetic is the same
-
-_MASK: Final = 0xFFFFFFFF  # what a uint32 does by itself, and a Python integer must be told
-_FEW: Final = 16  # rows below which stepping a column costs more than hashing each by itself
-_TAIL_MASKS: Final = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], np.uint32)
+# --- bucket -------------------------------------------------------------------------------------------------------
 
 
 def _hashed_bytes(source_type: AtomicType, value: Value) -> bytes:
@@ -393,14 +387,11 @@ def _hashes(source_type: AtomicType, array: pa.Array) -> Words:
         first, last = int(offsets[0]), int(offsets[-1])
         data = np.frombuffer(data_buffer or b"", np.uint8)[first:last]
         starts = offsets[:-1].astype(np.int64) - first
-        return _murmur3_spans(data, starts, np.diff(offsets).astype(np.int64))
+        return murmur3_spans(data, starts, np.diff(offsets).astype(np.int64))
     if isinstance(source_type, DecimalType):
         return _decimal_hashes(array)
     halves = _integers(array).astype("<i8").view("<u4").reshape(-1, 2)
-    hashes = np.zeros(len(array), np.uint32)
-    for half in (halves[:, 0], halves[:, 1]):
-        hashes = _absorb(hashes, half)
-    return _finish(hashes ^ np.uint32(8))
+    return murmur3_longs(halves)
 
 
 def _decimal_hashes(array: pa.Array) -> Words:
@@ -412,64 +403,7 @@ def _decimal_hashes(array: pa.Array) -> Words:
     leading = big_endian[np.arange(len(array)), start]
     start -= (leading ^ sign) >= 0x80  # the sign needs one more bit than the digits leave
     rows = np.arange(len(array), dtype=np.int64) * 16
-    return _murmur3_spans(np.ascontiguousarray(big_endian).reshape(-1), rows + start, 16 - start)
-
-
-def _murmur3(data: bytes) -> int:
-    whole = len(data) & ~3
-    state = _absorb_all(0, data[:whole])
-    state ^= _scramble(int.from_bytes(data[whole:], "little"))
-    return _finish(state ^ len(data))
-
-
-def _murmur3_spans(data: npt.NDArray[np.uint8], starts: Integers, lengths: Integers) -> Words:
-    """The hash of each span of `data`, stepping through all spans at once, four bytes at a time."""
-    blocks = lengths >> 2
-    order = np.argsort(-blocks, kind="stable")  # longest first: the spans that still have a block are a prefix
-    starts, lengths, blocks = starts[order], lengths[order], blocks[order]
-    padded = np.concatenate([data, np.zeros(4, np.uint8)])
-    word_at: Words = np.ndarray((len(data) + 1,), "<u4", buffer=padded, strides=(1,))  # one at *every* byte
-    state = np.zeros(len(starts), np.uint32)
-    # How many spans have more than `step` blocks, for every step.
-    still_running = len(blocks) - np.searchsorted(blocks[::-1], np.arange(int(blocks[0])), side="right")
-    for step, running in enumerate(still_running.tolist()):
-        if running < _FEW:
-            for row in range(running):  # the few long ones, each to its end
-                rest = padded[starts[row] + 4 * step : starts[row] + 4 * blocks[row]].tobytes()
-                state[row] = _absorb_all(int(state[row]), rest)
-            break
-        state[:running] = _absorb(state[:running], word_at[starts[:running] + 4 * step])
-    tails = word_at[starts + 4 * blocks] & _TAIL_MASKS[lengths & 3]
-    state = _finish(state ^ _scramble(tails) ^ lengths.astype(np.uint32))
-    hashes = np.empty_like(state)
-    hashes[order] = state
-    return hashes
-
-
-def _absorb_all(state: int, data: bytes) -> int:
-    for (word,) in struct.iter_unpack("<I", data):
-        state = _absorb(state, word)
-    return state
-
-
-def _absorb(state: Word, word: Word) -> Word:
-    mixed = state ^ _scramble(word)
-    return (_rotated(mixed, 13) * 5 + 0xE6546B64) & _MASK
-
-
-def _scramble(word: Word) -> Word:
-    return (_rotated(word * 0xCC9E2D51 & _MASK, 15) * 0x1B873593) & _MASK
-
-
-def _rotated(word: Word, bits: int) -> Word:
-    return (word << bits | word >> (32 - bits)) & _MASK
-
-
-def _finish(state: Word) -> Word:
-    state = ((state ^ state >> 16) * 0x85EBCA6B) & _MASK
-    state = ((state ^ state >> 13) * 0xC2B2AE35) & _MASK
-    state = state ^ state >> 16
-    return state  # noqa: RET504 - returned directly, NumPy's types would make it Any
+    return murmur3_spans(np.ascontiguousarray(big_endian).reshape(-1), rows + start, 16 - start)
 
 
 # --- Arrow buffers as NumPy arrays ------------------------------------------------------------------------------

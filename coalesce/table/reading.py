@@ -1,0 +1,254 @@
+"""What can be asked of a table at one version: plans, rows, counts, values, history."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from numbers import Integral
+from typing import Any, Self
+
+from coalesce.errors import (
+    CoalesceError,
+    NeedsSpark,
+    PredicateError,
+    SchemaError,
+    VersionNotFound,
+)
+from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
+from coalesce.model.types import Field, is_atomic
+from coalesce.model.values import to_python
+from coalesce.model.version import Version
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.report import Report
+from coalesce.predicate.bind import bind
+from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
+from coalesce.predicate.normalize import normalize
+from coalesce.predicate.sql import parse
+from coalesce.storage.base import Storage
+from coalesce.table.answers import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
+from coalesce.table.engine import Engine, FrameEngine, Place, Scan
+from coalesce.table.log import Log
+from coalesce.table.manifests import Manifests
+from coalesce.table.sizes import measured
+
+Where = str | Expr | None
+
+
+class TableReader:
+    """A table at one version, with the engines that move its rows."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        engines: Sequence[Engine],
+        *,
+        log: Log | None = None,
+        version: Version | None = None,
+        pinned: bool = False,
+        time_zone: str = "UTC",
+        case_sensitive: bool = False,
+    ) -> None:
+        self.storage = storage
+        self.engines = engines
+        self.log = Log(storage) if log is None else log
+        self.manifests = Manifests(storage)
+        self.time_zone = time_zone
+        self.case_sensitive = case_sensitive
+        self._pinned = pinned
+        self._version = self.log.load(self.log.newest()) if version is None else version
+
+    # --- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def location(self) -> str:
+        """Where the table lies."""
+        return self.storage.root
+
+    @property
+    def state(self) -> Version:
+        """Everything the current version says."""
+        return self._version
+
+    @property
+    def version(self) -> int:
+        """The number of the version this object reads."""
+        return self._version.number
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self._version.schema
+
+    def refresh(self) -> Self:
+        """Move on to the newest version."""
+        if not self._pinned:
+            self._version = self.log.load(self.log.newest())
+        return self
+
+    def at(self, *, version: int | None = None, as_of: datetime | None = None) -> Self:
+        """The table as it was: at a version, or at a moment. The result stays there and is read-only."""
+        if (version is None) == (as_of is None):
+            raise CoalesceError("say either version= or as_of=.")
+        _check_when(version, as_of)
+        number = version if version is not None else self._number_at(as_of)  # type: ignore[arg-type]
+        return type(self)(
+            self.storage,
+            self.engines,
+            log=self.log,
+            version=self.log.load(number),
+            pinned=True,
+            time_zone=self.time_zone,
+            case_sensitive=self.case_sensitive,
+        )
+
+    def history(self, limit: int | None = None) -> list[Version]:
+        """The versions still there, newest first."""
+        numbers = self.log.numbers()[::-1]
+        return [self.log.load(n) for n in numbers[:limit]]
+
+    def _number_at(self, moment: datetime) -> int:
+        """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        wanted = (aware - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)  # a float would miss some
+        numbers = self.log.numbers()
+        low, high = 0, len(numbers)
+        while low < high:
+            middle = (low + high) // 2
+            if self.log.load(numbers[middle]).timestamp_ms <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            raise VersionNotFound(f"the oldest version still there, {numbers[0]}, was committed after {moment}.")
+        return numbers[low - 1]
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def bound(self, where: Where) -> Bound:
+        """A predicate, bound to this version's columns."""
+        if where is None:
+            return TRUE
+        _check_predicate(where)
+        text = where if isinstance(where, str) else None
+        expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
+        return normalize(
+            bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
+        )
+
+    def plan(self, where: Where = None) -> Plan:
+        """Which files a query has to read, and why."""
+        return self._plan(self.bound(where))
+
+    def _plan(self, predicate: Bound) -> Plan:
+        version = self._version
+        return make_plan(version, predicate, lambda ref: self.manifests.load(ref, version))
+
+    def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
+        """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""
+        if isinstance(columns, str):
+            raise SchemaError(f'the columns are a list: write columns=["{columns}"].')
+        return self._rows.scan(self.place(), self.plan(where), columns)
+
+    def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
+        """The rows as a Spark DataFrame that prunes by itself: this version's, or those of an older one.
+
+        It stays at that version, whatever is committed later.
+        """
+        table = self if version is None and as_of is None else self.at(version=version, as_of=as_of)
+        return self._frames.dataframe(table.place())
+
+    def last_scan(self) -> Report | None:
+        """What the last scan of this table by Spark, in this process, has read and why; None if there was none."""
+        return self._frames.last_scan(self.place())
+
+    def count(self, where: Where = None) -> int:
+        """How many rows match: from metadata where it is exact, from the rows of the other files."""
+        return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, []))
+
+    def distinct(self, column: str, where: Where = None) -> list[object]:
+        """The distinct values of a column in the matching rows; of a partition column, from metadata alone."""
+        field = self._atomic_column(column)
+        found = distinct_values(self.plan(where), field, self._scan_of(field))
+        return [to_python(field.type, v) for v in found]  # type: ignore[arg-type]
+
+    def min(self, column: str, where: Where = None) -> object:
+        """The smallest value of a column in the matching rows, NULL aside; reads only files that could hold it."""
+        field = self._atomic_column(column)
+        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=False)
+        return to_python(field.type, found)  # type: ignore[arg-type]
+
+    def max(self, column: str, where: Where = None) -> object:
+        """The greatest value of a column in the matching rows, NULL aside; NaN is the greatest, as in Spark."""
+        field = self._atomic_column(column)
+        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=True)
+        return to_python(field.type, found)  # type: ignore[arg-type]
+
+    def _atomic_column(self, name: str) -> Field:
+        field = self.schema.field(name)
+        if not is_atomic(field.type):
+            raise SchemaError(f"column {field.name!r} is {field.type} and has no single values to compare.")
+        return field
+
+    def _scan_of(self, field: Field) -> Callable[[Plan], Scan]:
+        return lambda plan: self._rows.scan(self.place(), plan, [field.name])
+
+    def partitions(self, where: Where = None) -> list[LogicalPartition]:
+        """The logical partitions, with files, rows and bytes, in order."""
+        return list_partitions(self.plan(where))
+
+    def files(self, where: Where = None) -> tuple[DataFile, ...]:
+        """The entries of the data files."""
+        return self.plan(where).files
+
+    # --- engines -------------------------------------------------------------------------------------------------
+
+    def engine_for(self, data: object) -> Engine:
+        """The engine that understands `data`."""
+        return engine_for(self.engines, data)
+
+    @property
+    def _frames(self) -> FrameEngine:
+        """The engine that reads rows with Spark."""
+        for engine in self.engines:
+            if isinstance(engine, FrameEngine):
+                return engine
+        raise NeedsSpark("reading with Spark needs a session: open the table with spark=…, or use scan() without one.")
+
+    @property
+    def _rows(self) -> Engine:
+        """The engine that reads rows without Spark: always the first."""
+        return self.engines[0]
+
+    def place(self, layout: str | None = None) -> Place:
+        """This table at its current version, as engines see it."""
+        version = self._version
+        load = partial(self.manifests.load, version=version)
+        return Place(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
+
+    def __repr__(self) -> str:
+        return f"<coalesce table {self.location} at version {self.version}>"
+
+
+def engine_for(engines: Sequence[Engine], data: object) -> Engine:
+    """The first engine that understands `data`, or an error that says what would be understood."""
+    for engine in engines:
+        if engine.accepts(data):
+            return engine
+    kind = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
+    if kind.startswith("pyspark."):
+        hint = "open the table with spark=…"
+    else:
+        hint = "give a pyarrow table, a pandas data frame, or, to a table opened with spark=…, a Spark DataFrame"
+    raise SchemaError(f"a {kind} is neither rows nor a schema that this table can take; {hint}.")
+
+
+def _check_when(version: object, as_of: object) -> None:
+    if version is not None and not isinstance(version, Integral):
+        raise CoalesceError(f"version= is a number such as 7, not {version!r:.60}.")
+    if as_of is not None and not isinstance(as_of, datetime):
+        raise CoalesceError(f"as_of= is a datetime, not {as_of!r:.60}.")
+
+
+def _check_predicate(where: object) -> None:
+    if not isinstance(where, str | Combinable):
+        raise PredicateError(f"{where!r:.60} is not a predicate; write SQL text, or compare a coalesce.col(…).")
