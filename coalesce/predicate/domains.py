@@ -110,16 +110,13 @@ class Interval:
         if not values:
             none = np.zeros(len(self.lower), np.bool_)
             return none, ~none
-        intervals = [self.encoding.interval(v) for v in values]
-        if len(intervals) == 1:
-            first, last = intervals[0]
+        if len(values) == 1:
+            first, last = self.encoding.interval(values[0])
             can_be = (self.lower <= last) & (self.upper >= first)
         else:
-            # `values` are sorted, so these are too: the first value not below `lower` is the one to look at.
-            firsts = np.array([i[0] for i in intervals] + [HIGHEST], np.int64)
-            lasts = np.array([i[1] for i in intervals], np.int64)
-            candidate = np.searchsorted(lasts, self.lower)
-            can_be = (candidate < len(lasts)) & (firsts[candidate] <= self.upper)
+            firsts, lasts = self.encoding.intervals(values)
+            candidate = np.searchsorted(lasts, self.lower)  # the first that does not lie below `lower`
+            can_be = (candidate < len(lasts)) & (np.append(firsts, HIGHEST)[candidate] <= self.upper)
         # Where `lower` is `upper`, "can be" is "is": an empty interval stands between two codes and holds neither.
         is_it = can_be if self.exact else can_be & (self.lower == self.upper)
         return can_be, ~is_it

@@ -42,6 +42,9 @@ class Encoding(Protocol):
         value would stand.
         """
 
+    def intervals(self, values: Sequence[Value]) -> tuple[Codes, Codes]:
+        """The distinct intervals of several sorted values: their first codes and their last ones, sorted too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -53,6 +56,11 @@ class Keys:
         """See `Encoding`."""
         key = key_of(self.type, value)
         return key, key
+
+    def intervals(self, values: Sequence[Value]) -> tuple[Codes, Codes]:
+        """See `Encoding`."""
+        keys = _keys_of_values(self.type, values)
+        return keys, keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,21 @@ class Ranks:
         first = bisect_left(self.values, value)  # type: ignore[type-var]
         found = first < len(self.values) and self.values[first] == value
         return first, first if found else first - 1
+
+    def intervals(self, values: Sequence[Value]) -> tuple[Codes, Codes]:
+        """See `Encoding`."""
+        if len(values) > len(self.values):
+            values = self._thinned(values)
+        firsts, lasts = zip(*map(self.interval, values), strict=True)
+        return np.array(firsts, np.int64), np.array(lasts, np.int64)
+
+    def _thinned(self, asked: Sequence[Value]) -> list[Value]:
+        """Fewer values with the same intervals: between two neighbours of `values`, one does as well as many."""
+        near = {len(asked) - 1}
+        for value in self.values:
+            place = bisect_left(asked, value)  # type: ignore[type-var]
+            near.update((place - 1, place))
+        return [asked[i] for i in sorted(near) if 0 <= i < len(asked)]
 
 
 def has_keys(type_: AtomicType) -> bool:
@@ -85,6 +108,13 @@ def key_of(type_: AtomicType, value: Value) -> int:
         return int(_float_keys(np.array([value]))[0])
     assert isinstance(value, int)
     return int(value)
+
+
+def _keys_of_values(type_: AtomicType, values: Sequence[Value]) -> Codes:
+    """The integers of many values, none of them NULL."""
+    if isinstance(type_, DecimalType):
+        return np.array([key_of(type_, v) for v in values], np.int64)
+    return _float_keys(np.array(values, np.float64)) if type_ in FLOATING else np.array(values, np.int64)
 
 
 def keys_of(type_: AtomicType, column: pa.Array) -> Codes:
