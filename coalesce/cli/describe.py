@@ -17,7 +17,7 @@ from coalesce.table.table import Table
 
 HELP = "columns, partition fields, rule and size"
 
-_LONGEST_RULE = 80
+_LONGEST_RULE = 64
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
