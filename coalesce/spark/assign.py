@@ -128,7 +128,7 @@ def _task(first: Column, files: Column, cuts: Column, salt: Column | None) -> Co
 def _salt(schema: Schema) -> Column:
     """A number from 0 up to, not including, 1 that depends on all the row holds and Spark can hash."""
     columns = [column for f in schema if (column := _hashable(f)) is not None]
-    return F.shiftrightunsigned(F.xxhash64(*columns), 11) * F.lit(2.0**-53)
+    return F.shiftrightunsigned(F.xxhash64(F.lit(0), *columns), 11) * F.lit(2.0**-53)
 
 
 def _hashable(field: Field) -> Column | None:

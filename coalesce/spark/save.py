@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
 
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CoalesceError, SpecError, TableExists, TableNotFound
@@ -26,6 +25,7 @@ from coalesce.model.rule import SMALL, RuleRequest, parse_bytes, small
 from coalesce.model.spec import field_text
 from coalesce.spark.engine import SparkEngine
 from coalesce.spark.resolved import storage_at
+from coalesce.spark.schema import nullable
 from coalesce.table.engine import TARGET_FILE_BYTES, Engine
 from coalesce.table.table import Table, create_table
 
@@ -127,7 +127,7 @@ def _created(
     return create_table(
         storage_at(location, spark),
         _engines(spark),
-        _nullable(df.schema),
+        nullable(df.schema),  # as Spark saves every file: that a column came from `range` is no promise
         partition_by=partition_by,
         rule=_rule(options),
         properties=properties,
@@ -143,27 +143,6 @@ def _rule(options: Mapping[str, str]) -> RuleRequest | None:
     columns = [name.strip() for name in options["smallcolumns"].split(",") if name.strip()]
     below = options.get("smallbelow")
     return small(*columns) if below is None else small(*columns, below=below, group=SMALL)
-
-
-def _nullable(schema: spark_types.StructType) -> spark_types.StructType:
-    """The schema with nothing required, as Spark saves every file: that a column came from `range` is no promise."""
-    relaxed = _relaxed(schema)
-    assert isinstance(relaxed, spark_types.StructType)
-    return relaxed
-
-
-def _relaxed(type_: spark_types.DataType) -> spark_types.DataType:
-    match type_:
-        case spark_types.StructType():
-            return spark_types.StructType(
-                [spark_types.StructField(f.name, _relaxed(f.dataType), True, f.metadata) for f in type_.fields]
-            )
-        case spark_types.ArrayType():
-            return spark_types.ArrayType(_relaxed(type_.elementType), True)
-        case spark_types.MapType():
-            return spark_types.MapType(_relaxed(type_.keyType), _relaxed(type_.valueType), True)
-        case _:
-            return type_
 
 
 def _check_same_spec(table: Table, partition_by: Sequence[str] | None) -> None:

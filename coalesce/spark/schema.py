@@ -8,7 +8,7 @@ and what to do.
 
 from collections.abc import Iterable
 from itertools import count
-from typing import Final, assert_never, cast
+from typing import Final, TypeVar, assert_never, cast
 
 from pyspark.sql import types as spark
 
@@ -37,6 +37,8 @@ from coalesce.model.types import (
     Type,
 )
 from coalesce.predicate.render import literal_sql
+
+AnyType = TypeVar("AnyType", bound=spark.DataType)
 
 FIELD_ID: Final = "parquet.field.id"
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
@@ -156,6 +158,21 @@ def spark_type(type_: Type, *, physical: bool = False) -> spark.DataType:
             return _TO_SPARK[type_]
         case _:
             assert_never(type_)
+
+
+def nullable(type_: AnyType) -> AnyType:
+    """The type with everything in it nullable."""
+    relaxed: spark.DataType = type_
+    match type_:
+        case spark.StructType():
+            relaxed = spark.StructType(
+                [spark.StructField(f.name, nullable(f.dataType), True, f.metadata) for f in type_.fields]
+            )
+        case spark.ArrayType():
+            relaxed = spark.ArrayType(nullable(type_.elementType), True)
+        case spark.MapType():
+            relaxed = spark.MapType(nullable(type_.keyType), nullable(type_.valueType), True)
+    return cast(AnyType, relaxed)
 
 
 def _physical_field(field: Field) -> spark.StructField:

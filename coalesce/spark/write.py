@@ -30,7 +30,7 @@ from coalesce.spark.conform import Conformed, conform, name_of
 from coalesce.spark.footers import BOUND_BYTES
 from coalesce.spark.location import spark_uri
 from coalesce.spark.readback import Found, read_back
-from coalesce.spark.schema import FIELD_ID, spark_type
+from coalesce.spark.schema import FIELD_ID, nullable, spark_type
 from coalesce.spark.transforms import components
 from coalesce.storage.base import Storage
 from coalesce.storage.local import LocalStorage
@@ -203,13 +203,13 @@ def _files(
 
 def _sample(rows: Conformed, schema: Schema) -> pa.Table:
     """A few rows under their logical names."""
-    named = (F.col(name_of(f)).cast(spark_type(f.type)).alias(f.name) for f in schema)
+    named = (F.col(name_of(f)).cast(nullable(spark_type(f.type))).alias(f.name) for f in schema)
     return rows.frame.limit(_SAMPLE_ROWS).select(*named).toArrow()
 
 
 def estimated_bytes(frame: DataFrame) -> int | None:
     """Spark's own estimate of what the rows take; None where it has none."""
-    estimate = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
+    estimate = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
     return estimate if estimate < _NO_ESTIMATE else None
 
 
