@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
 from coalesce.spark import read
+from coalesce.spark.create import CREATE, create_if_absent
 from coalesce.spark.travel import check_newest
 
 _SOURCES: Final = Path(__file__).with_name("java")
@@ -35,17 +36,17 @@ def connect(spark: SparkSession) -> None:
     """Make `format("coalesce")` known to the JVM of a session; SparkUnavailable if its Spark is too different."""
     gateway: Any = spark.sparkContext._gateway
     with _connecting:
-        if any(known is gateway for known in _connected):
-            return
         try:
-            _load_classes(gateway)
-            ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-            gateway.jvm.coalesce.spark.Bridge.connect(_Answers())
+            if not any(known is gateway for known in _connected):
+                _load_classes(gateway)
+                ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+                gateway.jvm.coalesce.spark.Bridge.connect(_Answers())
+                _connected.append(gateway)
+            gateway.jvm.coalesce.spark.Session.prepare(spark._jsparkSession)
         except Py4JError as error:
             raise SparkUnavailable(
                 f"the native source does not fit Spark {spark.version}: {_first_line(error)}."
             ) from error
-        _connected.append(gateway)
 
 
 def _first_line(error: Py4JError) -> str:
@@ -132,7 +133,10 @@ class _Answers:
 
 
 def _resolve(question: dict[str, Any], session: Any) -> str:
-    return read.resolve(question, _session(session))
+    spark = _session(session)
+    if CREATE in question["options"] and "schema" in question:
+        create_if_absent(spark, question["table"], question["schema"], question["options"])
+    return read.resolve(question, spark)
 
 
 def _insert(question: dict[str, Any], dataset: Any) -> str:

@@ -4,6 +4,8 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileFormat;
@@ -63,6 +65,34 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
   /** The index, unless someone has put another one in its place. */
   PlannedFiles files() {
     return location() instanceof PlannedFiles ? (PlannedFiles) location() : null;
+  }
+
+  /**
+   * The constant columns; none, for the rule that prepares an INSERT.
+   *
+   * <p>To that rule a file relation with partition columns wants them last, and its rows written into directories. This
+   * one takes rows as its schema has them, through `insert`.
+   */
+  public StructType partitionSchema() {
+    return ((Boolean) StackWalker.getInstance().walk(PREPARES_INSERT)).booleanValue()
+        ? new StructType()
+        : super.partitionSchema();
+  }
+
+  private static final Function PREPARES_INSERT = new PreparesInsert();
+
+  /** Whether the rule stands among the callers. */
+  private static final class PreparesInsert implements Function {
+    public Object apply(Object frames) {
+      Iterator callers = ((Stream) frames).limit(8L).iterator();
+      while (callers.hasNext()) {
+        String caller = ((StackWalker.StackFrame) callers.next()).getClassName();
+        if (caller.startsWith("org.apache.spark.sql.execution.datasources.PreprocessTableInsertion")) {
+          return Boolean.TRUE;
+        }
+      }
+      return Boolean.FALSE;
+    }
   }
 
   public void insert(Dataset data, boolean overwrite) {

@@ -24,6 +24,7 @@ import org.apache.spark.sql.sources.StringContains;
 import org.apache.spark.sql.sources.StringEndsWith;
 import org.apache.spark.sql.sources.StringStartsWith;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
@@ -41,6 +42,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * stored names, and so do the filters that skip row groups.
  */
 public class MappedParquet extends ParquetFileFormat {
+  private static final String DEFAULT = "EXISTS_DEFAULT"; // where Spark looks for what rows older than a column hold
+
   private final StructType logical;
   private final StructType stored; // the same columns, in the same order, named as in the files
 
@@ -60,13 +63,34 @@ public class MappedParquet extends ParquetFileFormat {
     // A plain ParquetFileFormat, not super: the reader takes its format along to the executors, which lack this class.
     return new ParquetFileFormat()
         .buildReaderWithPartitionValues(
-            session,
+            hasBinaryDefault(requiredSchema) ? withoutBatches(session) : session,
             struct(dataSchema, logical, stored),
             partitionSchema,
             struct(requiredSchema, logical, stored),
             filters(filters),
             options,
             configuration);
+  }
+
+  public boolean supportBatch(SparkSession session, StructType schema) {
+    return !hasBinaryDefault(schema) && super.supportBatch(session, schema);
+  }
+
+  /** Spark's vectorised reader fills in missing columns of every type but binary; its row by row reader of all types. */
+  private boolean hasBinaryDefault(StructType asked) {
+    StructField[] fields = struct(asked, logical, stored).fields();
+    for (int i = 0; i < fields.length; i++) {
+      if (fields[i].dataType() instanceof BinaryType && fields[i].metadata().contains(DEFAULT)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static SparkSession withoutBatches(SparkSession session) {
+    SparkSession copy = ((org.apache.spark.sql.classic.SparkSession) session).cloneSession();
+    copy.conf().set("spark.sql.parquet.enableVectorizedReader", false);
+    return copy;
   }
 
   // --- schemas ---

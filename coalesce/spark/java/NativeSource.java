@@ -74,8 +74,7 @@ public class NativeSource
     if (follows) {
       newest.put(table, answer.get("version"));
     }
-    PruneFiles.install(session);
-    RelationCache.install(session);
+    Session.prepare(session);
     return CoalesceRelation.of(answer, options, session);
   }
 

@@ -1,12 +1,9 @@
 package coalesce.spark;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.ExperimentalMethods;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -27,19 +24,6 @@ import scala.runtime.AbstractPartialFunction;
  * <p>A session's answers do not depend on it: without this rule a scan prunes by what `listFiles` is given.
  */
 public class PruneFiles extends Rule {
-
-  /** Make the rule part of a session's optimizer, once. */
-  static synchronized void install(SparkSession session) {
-    ExperimentalMethods experimental = ((org.apache.spark.sql.classic.SparkSession) session).experimental();
-    ArrayList rules = new ArrayList(CollectionConverters.asJava(experimental.extraOptimizations()));
-    for (int i = 0; i < rules.size(); i++) {
-      if (rules.get(i) instanceof PruneFiles) {
-        return;
-      }
-    }
-    rules.add(new PruneFiles());
-    experimental.extraOptimizations_$eq(CollectionConverters.asScala(rules).toSeq());
-  }
 
   public TreeNode apply(TreeNode plan) {
     return plan.transformDown(new Scans());
