@@ -44,8 +44,8 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     if bool((may_be_true(outcomes) & ~found).any()):
         texts = " and ".join(f"`{text}`" for text in not_understood)
         raise NeedsSpark(
-            f"only Spark can evaluate {texts}: open the table with spark=…, or leave the condition out and filter "
-            "the rows yourself."
+            f"only Spark can evaluate {texts}: open the table with spark=… and use read(), or leave the condition out "
+            "and filter the rows yourself."
         )
     return found
 
