@@ -93,7 +93,8 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         names = [n for n in file.schema_arrow.names if not is_statistic(n)]
-        core = file.read(columns=names).combine_chunks()
+        # One column is most of a manifest, so threads would save little, and to start them costs a first plan more.
+        core = file.read(columns=names, use_threads=False).combine_chunks()
         core.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptMetadata(ref.path, f"it is not a readable Parquet file: {error}.") from error

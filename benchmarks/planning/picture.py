@@ -1,0 +1,31 @@
+"""The picture of growth: the time of a point plan against the number of files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+
+def draw(path: Path, warm: Mapping[int, float], cold: Mapping[int, float]) -> None:
+    """One line for a table that is open, one for a fresh process; both axes logarithmic."""
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for label, times, marker in (("first plan of a fresh process", cold, "s"), ("plan on an open table", warm, "o")):
+        files = sorted(times)
+        axes.plot(files, [times[n] for n in files], marker=marker, label=label)
+        for n in files:
+            axes.annotate(
+                f"{times[n]:.2g} ms", (n, times[n]), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=8
+            )
+    axes.set(xscale="log", yscale="log", xlabel="files in the table", ylabel="milliseconds")
+    axes.set_title("dt = … AND app = …: a hundred times the files", fontsize=10)
+    axes.set_xticks(sorted(warm), [f"{n:,}" for n in sorted(warm)])
+    axes.minorticks_off()
+    axes.set_ylim(0.1, 1000)
+    axes.margins(x=0.12)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
