@@ -165,14 +165,14 @@ def plan_manifest(judge: Judge, ref: ManifestRef, spec: Spec, index: ManifestInd
     tuples, outcomes = _matching_tuples(judge, spec, index)
     if judge.columns <= exact:
         pairs = index.references(tuples)
-        pair_outcomes = np.repeat(outcomes, index.reference_counts(tuples))
+        pair_outcomes = outcomes.repeat(index.reference_counts(tuples))
     else:
         pairs, pair_outcomes = _by_statistics(judge, spec, index, tuples)
     unknown, unknown_outcomes = _unknown_files(judge, spec, index)
     keep = np.zeros(len(index.entries), np.bool_)
     keep[index.reference_file[pairs]] = True
     keep[unknown] = True
-    return PlannedManifest(ref, spec, index, np.flatnonzero(keep), pairs, pair_outcomes, unknown, unknown_outcomes)
+    return PlannedManifest(ref, spec, index, keep.nonzero()[0], pairs, pair_outcomes, unknown, unknown_outcomes)
 
 
 def _matching_tuples(judge: Judge, spec: Spec, index: ManifestIndex) -> tuple[Positions, Outcomes]:
@@ -181,7 +181,7 @@ def _matching_tuples(judge: Judge, spec: Spec, index: ManifestIndex) -> tuple[Po
     count = index.tuple_count if tuples is None else len(tuples)
     domains = index.tuple_domains(spec, judge.schema, judge.columns, tuples)
     outcomes = judge.outcomes(domains, count, tuples=(spec, index, tuples))
-    may = np.flatnonzero(may_be_true(outcomes))
+    may = may_be_true(outcomes).nonzero()[0]
     return (may if tuples is None else tuples[may]), outcomes[may]
 
 
@@ -192,9 +192,12 @@ def _candidates(judge: Judge, spec: Spec, index: ManifestIndex) -> Positions | N
         return None
     if not found.runs:
         return np.empty(0, np.int64)
-    tuples = np.sort(np.concatenate([component.tuples(places) for component, places in found.runs])).astype(np.int64)
+    tuples = np.concatenate([component.tuples(places) for component, places in found.runs], dtype=np.int64)
+    tuples.sort()
     if len(found.runs) > 1:  # two searches may find the same one; np.unique would import half of NumPy to tell
-        tuples = tuples[np.append(True, tuples[1:] != tuples[:-1])]
+        first = np.ones(len(tuples), np.bool_)
+        first[1:] = tuples[1:] != tuples[:-1]
+        tuples = tuples[first]
     return tuples
 
 
@@ -220,7 +223,7 @@ def _searched(expr: Bound, schema: Schema, spec: Spec, index: ManifestIndex) -> 
             known = [s for s in each if s is not None]
             if len(known) < len(each):
                 return None
-            return _Search(sum(s.count for s in known), tuple(r for s in known for r in s.runs))
+            return _Search(sum(s.count for s in known), tuple(r for s in known if s.count for r in s.runs))
         case IsNull() | InSet() | InRange() | InBuckets():
             return _leaf_searched(expr, schema, spec, index)
         case Constant(value):
@@ -238,7 +241,7 @@ def _leaf_searched(leaf: Leaf, schema: Schema, spec: Spec, index: ManifestIndex)
         if field.source_id != leaf.column.id or source_type is None:
             continue
         outcomes = index.values_domain(position, field, source_type).outcomes(leaf)
-        component, places = index.component(position), np.flatnonzero(may_be_true(outcomes))
+        component, places = index.component(position), may_be_true(outcomes).nonzero()[0]
         count = component.count(places)
         if best is None or count < best.count:
             best = _Search(count, ((component, places),))

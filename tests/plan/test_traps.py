@@ -314,6 +314,13 @@ def test_statistics_of_each_file_meet_its_tuples(tmp_path: Path) -> None:
     assert (found(table, where), files(table, where)) == ([], 0)
 
 
+def test_alternatives_that_find_nothing(tmp_path: Path) -> None:
+    """An OR whose every part is impossible by the values there are reads no file."""
+    table = table_of(tmp_path, {"p": (pa.int32(), [1, 2])})
+    assert files(table, "p IS NULL OR p = 7") == 0
+    assert found(table, "p IS NULL OR p = 7 OR p = 2") == [1]
+
+
 def entry(table: Table) -> DataFile:
     """The only entry of a table with one file."""
     (only,) = table.files()
