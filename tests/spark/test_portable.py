@@ -11,13 +11,14 @@ from tests.spark.processes import run
 
 CONNECT = """
 import json
+import os
 import sys
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import coalesce
 
+os.environ["PYSPARK_PYTHON"] = sys.executable  # the server's workers need pyarrow and this package
 location, place = sys.argv[1], sys.argv[2]
 spark = (
     SparkSession.builder.remote("local[2]")
@@ -109,7 +110,7 @@ def test_values(connect: tuple[dict[str, object], Path]) -> None:
     answers, directory = connect
     table = coalesce.open(directory / "events")
     rows = table.scan("k < 40").to_arrow().sort_by("k").to_pylist()
-    assert answers["rows"] == json.loads(json.dumps(rows, default=str))
+    assert repr(answers["rows"]) == repr(json.loads(json.dumps(rows, default=str)))
     assert answers["awkward"] == sorted({str(app) for app in table.distinct("app")})
 
 
