@@ -10,6 +10,8 @@ and kept with the manifest; nothing here knows a predicate's meaning beyond aski
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from coalesce.model.columns import column_from, flags, is_null, numbers, whole
 from coalesce.model.entries import Entries, trusted
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec
+from coalesce.model.transforms import Transform
 from coalesce.model.types import FLOATING, AtomicType
 from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere, Remembered
 from coalesce.predicate.encoding import HIGHEST, LOWEST, NAN_KEY, encode, has_keys
@@ -184,7 +187,7 @@ class ManifestIndex:
         if key not in self._domains:
             values = self.component(position).values
             self._domains_bytes += _domain_bytes(source_type, values)
-            self._domains[key] = Remembered(component_domain(field.transform, source_type, values))
+            self._domains[key] = _shared_domain(field.transform, source_type, values)
         return self._domains[key]
 
     def tuple_domains(
@@ -283,8 +286,9 @@ def runs(starts: Positions, which: npt.NDArray[np.integer]) -> Positions:
         return np.arange(starts[which[0]], starts[which[-1] + 1])
     first = starts[which]
     lengths = starts[which + 1] - first
-    before = np.cumsum(lengths) - lengths
-    found: Positions = np.arange(int(lengths.sum())) + np.repeat(first - before, lengths)
+    before = lengths.cumsum() - lengths
+    found: Positions = (first - before).repeat(lengths)
+    found += np.arange(len(found))
     return found
 
 
@@ -315,6 +319,25 @@ def _canonical(column: pa.Array) -> pa.Array:
     with np.errstate(invalid="ignore"):  # a signalling NaN is one more NaN
         values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0.0)
     return column_from(values, is_null(column) if column.null_count else None)
+
+
+_Shared = WeakValueDictionary[tuple[Transform, AtomicType, pa.DataType, int, int, bytes], Remembered]
+_SHARED: _Shared = WeakValueDictionary()
+
+
+def _shared_domain(transform: Transform, source_type: AtomicType, values: pa.Array) -> Domain:
+    """The domain over `values`, one for all manifests that have the same.
+
+    Manifests of a table often do: the apps of one day are those of the next. A leaf is then answered once for all.
+    """
+    content = sha256()
+    for buffer in values.buffers():
+        content.update(b"" if buffer is None else buffer)
+    key = (transform, source_type, values.type, values.offset, len(values), content.digest())
+    found = _SHARED.get(key)
+    if found is None:
+        found = _SHARED[key] = Remembered(component_domain(transform, source_type, values))
+    return found
 
 
 def _where_known(field: PartitionField, source_type: AtomicType, values: pa.Array, known: Mask) -> Domain:
