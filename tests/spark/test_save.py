@@ -41,7 +41,7 @@ def numbers_in(location: Path) -> list[int]:
 
 
 def test_the_first_save_creates_the_table(session: "SparkSession", tmp_path: Path) -> None:
-    """What partitionBy and the options say decides the spec, the rule and file sizes; nothing is required, as in any file of Spark."""
+    """What partitionBy and options say decides spec, rule and file sizes; nothing is required, as Spark saves files."""
     writer = events(session, range(30)).write.format("coalesce").partitionBy("dt", "app")
     writer.option("smallColumns", "app").option("smallBelow", "1MB").option("targetFileSize", "8MB").save(
         str(tmp_path / "t")
