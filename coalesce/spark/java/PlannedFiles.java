@@ -64,6 +64,9 @@ public class PlannedFiles implements FileIndex {
    * here, `(dt = … AND app = 'A') OR (dt = … AND app = 'B')` prunes too.
    */
   PlannedFiles under(Map filters) {
+    if (filters.isEmpty()) {
+      return new PlannedFiles(table, constants, filters, table); // all of it, and that is known
+    }
     Object scan = java.util.UUID.randomUUID().toString();
     Map question = question("estimate", filters);
     question.put("scan", scan);
