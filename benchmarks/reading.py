@@ -19,6 +19,8 @@ import coalesce
 from benchmarks.harness import Result, progress, report, seconds
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group
+from coalesce.model.types import STRING
+from coalesce.model.values import display
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
@@ -109,7 +111,7 @@ def point(spark: "SparkSession", table: Table, repeats: int) -> list[Result]:
     shared = max(table.files(), key=lambda file: len(file.tuples or ()))
     counts = sorted(zip(shared.tuple_rows or (), shared.tuples or (), strict=True), key=lambda pair: pair[0] or 0)
     _, (_, app) = counts[len(counts) // 2]
-    where = f"dt = DATE '{_day(shared)}' AND app = '{app}'"
+    where = f"dt = DATE '{_day(shared)}' AND app = {display(STRING, app)}"
     path = table.storage.uri(shared.path)
 
     def ours() -> list[Any]:
