@@ -16,16 +16,16 @@ def draw(path: Path, warm: Mapping[int, float], cold: Mapping[int, float]) -> No
         files = sorted(times)
         axes.plot(files, [times[n] for n in files], marker=marker, label=label)
         for n in files:
-            axes.annotate(
-                f"{times[n]:.2g} ms", (n, times[n]), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=8
-            )
+            text = f"{times[n]:.0f} ms" if times[n] >= 10 else f"{times[n]:.2f} ms"
+            axes.annotate(text, (n, times[n]), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=8)
     axes.set(xscale="log", yscale="log", xlabel="files in the table", ylabel="milliseconds")
-    axes.set_title("dt = … AND app = …: a hundred times the files", fontsize=10)
+    axes.set_title("planning dt = … AND app = … as the table grows", fontsize=10)
     axes.set_xticks(sorted(warm), [f"{n:,}" for n in sorted(warm)])
-    axes.minorticks_off()
     axes.set_ylim(0.1, 1000)
+    axes.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
+    axes.minorticks_off()
     axes.margins(x=0.12)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    axes.legend(frameon=False, fontsize=8, loc="center left")
     figure.savefig(path, dpi=110)
     plt.close(figure)
