@@ -9,6 +9,7 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.model.rule import RuleRequest
 from coalesce.storage import open_storage
 from coalesce.table.engine import Engine
+from coalesce.table.log import Log
 from coalesce.table.table import Table, create_table
 
 Location = str | os.PathLike[str]
@@ -52,8 +53,18 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
 ) -> Table:
     """Open a table at its newest version, or read-only at an older one."""
     storage = open_storage(location, options=storage_options, spark=spark)
-    table = Table(storage, _engines(spark), time_zone=_time_zone(spark), case_sensitive=_case_sensitive(spark))
-    return table if version is None and as_of is None else table.at(version=version, as_of=as_of)
+    log = Log(storage)
+    # A damaged newest version must not keep anyone from an older one, so that is the first to be read.
+    oldest = None if version is None and as_of is None else log.load(log.numbers()[0])
+    table = Table(
+        storage,
+        _engines(spark),
+        log=log,
+        version=oldest,
+        time_zone=_time_zone(spark),
+        case_sensitive=_case_sensitive(spark),
+    )
+    return table if oldest is None else table.at(version=version, as_of=as_of)
 
 
 def _engines(spark: Any) -> tuple[Engine, ...]:

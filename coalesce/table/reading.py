@@ -163,7 +163,12 @@ class TableReader:
 
     def count(self, where: Where = None) -> int:
         """How many rows match: from metadata where it is exact, from the rows of the other files."""
-        return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, []))
+        try:
+            return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, []))
+        except NeedsSpark:
+            if not isinstance(where, str) or not any(isinstance(e, FrameEngine) for e in self.engines):
+                raise
+            return int(self.read().where(where).count())
 
     def distinct(self, column: str, where: Where = None) -> list[object]:
         """The distinct values of a column in the matching rows; of a partition column, from metadata alone."""

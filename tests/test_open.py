@@ -1,0 +1,36 @@
+"""Opening tables: the newest version, an older one, and an older one behind a damaged newest."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import coalesce
+from coalesce.errors import CorruptMetadata, NeedsSpark
+from coalesce.manifest.paths import version_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_an_older_version_opens_behind_a_damaged_newest(tmp_path: Path) -> None:
+    """The damage is reported to whoever wants the newest version, and to nobody else."""
+    table = coalesce.create(tmp_path, pa.schema([("n", pa.int64())]))
+    table.append(pa.table({"n": [1]}))
+    table.append(pa.table({"n": [2]}))
+    newest = tmp_path / version_path(2)
+    newest.chmod(0o644)
+    newest.write_bytes(newest.read_bytes()[:-10])
+    assert coalesce.open(tmp_path, version=1).count() == 1
+    with pytest.raises(CorruptMetadata, match=r"00002\.json"):
+        coalesce.open(tmp_path)
+
+
+def test_counting_asks_spark_where_only_spark_knows(tmp_path: Path, spark: "SparkSession") -> None:
+    """A function in the predicate is counted by Spark if there is one, and refused with a sentence if not."""
+    table = coalesce.create(tmp_path, pa.schema([("app", pa.string()), ("s", pa.string())]), partition_by=["app"])
+    table.append(pa.table({"app": ["A", "b", "a"], "s": ["X", "x", "y"]}))
+    with pytest.raises(NeedsSpark, match="lower"):
+        table.count("lower(s) = 'x'")
+    assert coalesce.open(tmp_path, spark=spark).count("lower(s) = 'x'") == 2
