@@ -54,7 +54,7 @@ def rows_of(numbers: Iterator[int]) -> st.SearchStrategy[list[Row]]:
         st.sampled_from(APPS),
         st.sampled_from(NUMBERS),
     )
-    return st.lists(row, max_size=12)
+    return st.lists(row, min_size=6, max_size=25) | st.just([])
 
 
 def _equal(position: int, name: str, value: Any) -> Condition:
@@ -191,11 +191,12 @@ class LogicalOperations(RuleBasedStateMachine):
         self.table.drop_partition(dt=dt, app=app)
         self.rows = [row for row in self.rows if row[:2] != (dt, app)]
 
-    @rule()
-    def truncate(self) -> None:
-        """Remove everything."""
+    @rule(data=st.data())
+    def begin_again(self, data: st.DataObject) -> None:
+        """Remove everything, and add rows."""
         self.table.truncate()
         self.rows = []
+        self.append(data)
 
     @rule(field=st.sampled_from(FIELDS))
     def add_field(self, field: str) -> None:
