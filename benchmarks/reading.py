@@ -111,6 +111,7 @@ def point(spark: "SparkSession", table: Table, repeats: int) -> list[Result]:
     shared = max(table.files(), key=lambda file: len(file.tuples or ()))
     counts = sorted(zip(shared.tuple_rows or (), shared.tuples or (), strict=True), key=lambda pair: pair[0] or 0)
     _, (_, app) = counts[len(counts) // 2]
+    assert isinstance(app, str)
     where = f"dt = DATE '{_day(shared)}' AND app = {display(STRING, app)}"
     path = table.storage.uri(shared.path)
 

@@ -3,69 +3,134 @@
 Spark takes them for partition values: it need not read them, and a join with a filtered dimension skips the files of
 all other days (dynamic partition pruning). A column counts only if it is constant in *every* file of the version, since
 Spark wants to know before it knows which files it will read.
+
+A file that was adopted from a Hive-style directory even lacks its partition columns: only the entry has their values.
+As long as those columns are constant everywhere, that is no matter. But when shared files join the table, `app` has to
+be read from the rows of those and taken from the entries of the others. The version then has *parts*, and a query reads
+each in its own way: part 0 are the files that hold all that is not constant everywhere, and the bits of another part's
+number say which further columns its entries know.
 """
 
-from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coalesce.errors import CoalesceError
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity
-from coalesce.model.types import Field
+from coalesce.model.types import AtomicType, Field
 from coalesce.model.version import Version
-from coalesce.plan.index import ManifestIndex
+from coalesce.plan.index import ManifestIndex, Positions
 from coalesce.plan.planner import LoadManifest
+from coalesce.predicate.outcomes import Mask
 from coalesce.spark.wire import crosses
 
-_REMEMBERED = 64  # versions
+
+@dataclass(frozen=True)
+class Constants:
+    """What the files of a version have in common."""
+
+    version: Version
+    load: LoadManifest
+
+    @cached_property
+    def everywhere(self) -> tuple[Field, ...]:
+        """The columns that have one value in each file, in the order of the schema."""
+        specs = [self.version.spec_by_id(i) for i in {m.spec_id for m in self.version.manifests}]
+        found = [f for f in self._partition_columns if specs and all(_position(s, f.id) is not None for s in specs)]
+        found = [f for f in found if crosses(_type(f))]
+        for index, spec in self._manifests():
+            found = [f for f in found if bool(by_file(index, spec, f.id).known.all())]
+        return tuple(found)
+
+    @cached_property
+    def parts(self) -> tuple[int, ...]:
+        """The parts the version has: 0 and, if files may lack columns that others hold, some more."""
+        numbers = {0}
+        if self._sometimes:
+            for index, spec in self._manifests():
+                numbers.update(np.unique(self._part_of(index, spec)).tolist())
+        return tuple(sorted(numbers))
+
+    def of_part(self, part: int) -> tuple[Field, ...]:
+        """The columns that have one value in each file of a part, known from its entry."""
+        further = [f for bit, f in enumerate(self._sometimes) if part >> bit & 1]
+        for field in further:
+            if not crosses(_type(field)):
+                raise CoalesceError(
+                    f"some files lack the partition column {field.name!r}, and its type, {field.type}, cannot be "
+                    "taken from their entries exactly; compact() the table first."
+                )
+        return (*self.everywhere, *further)
+
+    def in_part(self, index: ManifestIndex, spec: Spec, files: Positions, part: int) -> Mask:
+        """Which of some files of a manifest are in a part."""
+        if len(self.parts) == 1:
+            return np.ones(len(files), np.bool_)
+        here: Mask = self._part_of(index, spec)[files] == part
+        return here
+
+    @cached_property
+    def _partition_columns(self) -> list[Field]:
+        """The columns that are partition fields themselves, under any spec."""
+        ids = {f.source_id for f in self.version.partition_fields if isinstance(f.transform, Identity)}
+        return [f for f in self.version.schema if f.id in ids]
+
+    @cached_property
+    def _sometimes(self) -> list[Field]:
+        """The partition columns that some files hold several values of."""
+        return [f for f in self._partition_columns if f not in self.everywhere]
+
+    def _manifests(self) -> "list[tuple[ManifestIndex, Spec]]":
+        return [(self.load(ref), self.version.spec_by_id(ref.spec_id)) for ref in self.version.manifests]
+
+    def _part_of(self, index: ManifestIndex, spec: Spec) -> Positions:
+        """The part of each file: a bit for each column that its entry knows, and nothing says that it holds."""
+        part: Positions = np.zeros(len(index.entries), np.int64)
+        for bit, field in enumerate(self._sometimes):
+            if _position(spec, field.id) is None:
+                continue
+            counted = index.entries.statistic(f"null_count_{field.id}")
+            held = np.zeros(len(part), np.bool_) if counted is None else np.asarray(counted.is_valid())
+            if not bool(held.all()):
+                part |= (by_file(index, spec, field.id).known & ~held).astype(np.int64) << bit
+        return part
+
+
+@dataclass(frozen=True)
+class ByFile:
+    """The value of a column in each file of a manifest; where it is not `known`, there are several, or may be."""
+
+    values: pa.Array
+    known: Mask
+
 
 _lock = Lock()
-_by_manifest: WeakKeyDictionary[ManifestIndex, dict[int, pa.Array | None]] = WeakKeyDictionary()
-_by_commit: OrderedDict[str, tuple[Field, ...]] = OrderedDict()
+_by_manifest: WeakKeyDictionary[ManifestIndex, dict[int, ByFile]] = WeakKeyDictionary()
 
 
-def constant_columns(version: Version, load: LoadManifest) -> tuple[Field, ...]:
-    """The columns that have one value in each file of the version, in the order of the schema."""
+def by_file(index: ManifestIndex, spec: Spec, column_id: int) -> ByFile:
+    """What a manifest's entries say of a column that is a partition field of their spec."""
     with _lock:
-        found = _by_commit.get(version.commit_id)
+        held = _by_manifest.setdefault(index, {})
+        found = held.get(column_id)
     if found is None:
-        found = _constant_columns(version, load)
+        position = _position(spec, column_id)
+        assert position is not None
+        found = _by_file(index, spec, position)
         with _lock:
-            _by_commit[version.commit_id] = found
-            while len(_by_commit) > _REMEMBERED:
-                _by_commit.popitem(last=False)
+            held[column_id] = found
     return found
 
 
-def _constant_columns(version: Version, load: LoadManifest) -> tuple[Field, ...]:
-    specs = [version.spec_by_id(i) for i in {m.spec_id for m in version.manifests}]
-    candidates = [f for f in version.schema if specs and all(_position(spec, f.id) is not None for spec in specs)]
-    candidates = [f for f in candidates if crosses(f.type)]  # type: ignore[arg-type]  # a partition column is atomic
-    for ref in version.manifests:
-        if not candidates:
-            break
-        index, spec = load(ref), version.spec_by_id(ref.spec_id)
-        candidates = [f for f in candidates if values_by_file(index, spec, f.id) is not None]
-    return tuple(candidates)
-
-
-def values_by_file(index: ManifestIndex, spec: Spec, column_id: int) -> pa.Array | None:
-    """The one value the column has in each file of a manifest, or None if some file has several, or may have."""
-    position = _position(spec, column_id)
-    if position is None:
-        return None
-    with _lock:
-        known = _by_manifest.setdefault(index, {})
-        if column_id in known:
-            return known[column_id]
-    values = _values_by_file(index, spec, position)
-    with _lock:
-        known[column_id] = values
-    return values
+def _type(field: Field) -> AtomicType:
+    return cast(AtomicType, field.type)  # only columns of such types partition a table
 
 
 def _position(spec: Spec, column_id: int) -> int | None:
@@ -76,23 +141,20 @@ def _position(spec: Spec, column_id: int) -> int | None:
     return None
 
 
-def _values_by_file(index: ManifestIndex, spec: Spec, position: int) -> pa.Array | None:
+def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
     component = index.component(position)
     codes = component.codes[index.reference_tuple]
     highest = np.full(len(index.entries), -1, np.int32)  # -1 is NULL; a file without rows may have any value
     lowest = np.full(len(index.entries), np.iinfo(np.int32).max, np.int32)
     np.maximum.at(highest, index.reference_file, codes)
     np.minimum.at(lowest, index.reference_file, codes)
-    if bool((lowest < highest).any()):
-        return None
     values = component.values.take(pa.array(np.maximum(highest, 0), mask=highest < 0))
+    known = np.asarray(lowest >= highest)
     if len(index.untrusted_files) == 0:
-        return values
+        return ByFile(values, known)
     # What files with unknown tuples hold, their physical keys say, as long as they do not name a group.
     core, field_id = index.entries.core, spec.fields[position].field_id
     is_group = np.asarray(core.column(f"physical_group_{field_id}").is_valid())
-    known = np.asarray(core.column("physical_known")) & ~is_group
-    if not bool(known[index.untrusted_files].all()):
-        return None
+    by_key = np.asarray(core.column("physical_known")) & ~is_group
     physical = core.column(f"physical_value_{field_id}").combine_chunks().cast(values.type)
-    return pc.if_else(pa.array(index.trusted), values, physical)
+    return ByFile(pc.if_else(pa.array(index.trusted), values, physical), np.where(index.trusted, known, by_key))

@@ -1,6 +1,7 @@
 """From a plan to what crosses the bridge: its files as one string, and how much of them matches."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -10,18 +11,20 @@ import pyarrow.compute as pc
 from coalesce.model.types import AtomicType, Field
 from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
-from coalesce.spark.constants import values_by_file
+from coalesce.spark.constants import Constants, by_file
 from coalesce.spark.wire import END, texts
 
 
-def list_files(plan: Plan, constants: Sequence[Field]) -> str:
-    """The plan's files, as `PlannedFiles.java` reads them.
+def list_files(plan: Plan, constants: Constants, part: int | None) -> str:
+    """The plan's files, of one part or all, as `PlannedFiles.java` reads them.
 
     First the number of combinations of constant values, then the combinations, then for each file the number of its
     combination, its size and its path.
     """
-    parts = [_files_of(planned, constants) for planned in plan.manifests]
-    files = pa.concat_tables(parts) if parts else pa.table({"key": pa.array([], pa.string())})
+    columns = constants.everywhere if part is None else constants.of_part(part)
+    chosen = plan.manifests if part is None else [_in_part(m, constants, part) for m in plan.manifests]
+    found = [_files_of(planned, columns) for planned in chosen]
+    files = pa.concat_tables(found) if found else pa.table({"key": pa.array([], pa.string())})
     keys = files.column("key").combine_chunks().dictionary_encode()
     combinations = keys.dictionary.to_pylist()
     lines = [str(len(combinations)), *combinations]
@@ -32,13 +35,17 @@ def list_files(plan: Plan, constants: Sequence[Field]) -> str:
     return END.join(lines) + END
 
 
+def _in_part(planned: PlannedManifest, constants: Constants, part: int) -> PlannedManifest:
+    here = constants.in_part(planned.index, planned.spec, planned.files, part)
+    return replace(planned, files=planned.files[here])
+
+
 def _files_of(planned: PlannedManifest, constants: Sequence[Field]) -> pa.Table:
     """What crosses of one manifest's files; `key` are the constant values of each."""
     chosen = pa.array(planned.files)
     columns = []
     for field in constants:
-        values = values_by_file(planned.index, planned.spec, field.id)
-        assert values is not None  # it is constant in every file of the version
+        values = by_file(planned.index, planned.spec, field.id).values
         encoded = values.take(chosen).dictionary_encode()
         written = texts(cast(AtomicType, field.type), encoded.dictionary)
         columns.append(pc.fill_null(written.take(encoded.indices), "-"))
@@ -49,7 +56,10 @@ def _files_of(planned: PlannedManifest, constants: Sequence[Field]) -> pa.Table:
 
 
 def matching(plan: Plan) -> tuple[int, int]:
-    """About how many bytes and rows match: of a shared file only the share of the tuples that are asked for."""
+    """About how many bytes and rows match: of a shared file only the share of the tuples that are asked for.
+
+    A version's parts are not told apart: an estimate of all is good enough for each.
+    """
     total_bytes, total_rows = 0.0, 0
     for planned in plan.manifests:
         index = planned.index

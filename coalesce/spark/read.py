@@ -61,12 +61,21 @@ def resolve(question: Question, spark: SparkSession) -> str:
             "commit": version.commit_id,
             "schema": spark_schema(version.schema).json(),
             "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
-            "constants": [f.name for f in found.constants],
+            "constants": [f.name for f in found.constants.everywhere],
+            "parts": _parts(found),
             "bytes": version.bytes,
             "rows": version.rows,
             "description": f"v{version.number}: {version.files:,} files, {human_bytes(version.bytes)}",
         }
     )
+
+
+def _parts(found: Resolved) -> list[dict[str, object]]:
+    """The parts that are read each in its own way; none if there is but one way."""
+    parts = found.constants.parts
+    if len(parts) == 1:
+        return []
+    return [{"part": part, "constants": [f.name for f in found.constants.of_part(part)]} for part in parts]
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
@@ -97,7 +106,7 @@ def listing(question: Question, evaluator: Any) -> str:
     found = _recall(question)
     plan = _plan(question, found, evaluator)
     _last_scans.put(found.version.table_id, plan)
-    return list_files(plan, found.constants)
+    return list_files(plan, found.constants, question.get("part"))
 
 
 def last_scan(table_id: str) -> Report | None:

@@ -14,10 +14,9 @@ from typing import Generic, TypeVar
 from pyspark.sql import SparkSession
 
 from coalesce.errors import VersionNotFound
-from coalesce.model.types import Field
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
-from coalesce.spark.constants import constant_columns
+from coalesce.spark.constants import Constants
 from coalesce.storage import open_storage
 from coalesce.storage.base import Storage
 from coalesce.table.manifests import Manifests
@@ -63,9 +62,9 @@ class Resolved:
         return Manifests(self.storage).load(ref, self.version)
 
     @cached_property
-    def constants(self) -> tuple[Field, ...]:
+    def constants(self) -> Constants:
         """The columns that have one value in each file."""
-        return constant_columns(self.version, self.load)
+        return Constants(self.version, self.load)
 
 
 _storages: Remembered[str, Storage] = Remembered(256)

@@ -42,11 +42,7 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
   static CoalesceRelation of(Map answer, scala.collection.immutable.Map options, SparkSession session) {
     // Nullable throughout, as Spark takes any files to be: it believes what it is told, and a file may lack a column.
     StructType schema = ((StructType) DataType.fromJson((String) answer.get("schema"))).asNullable();
-    StructType constants = new StructType();
-    Iterator names = ((List) answer.get("constants")).iterator();
-    while (names.hasNext()) {
-      constants = constants.add(schema.apply((String) names.next()));
-    }
+    StructType constants = PlannedFiles.columns((List) answer.get("constants"), schema);
     String stored = (String) answer.get("stored");
     FileFormat format =
         stored == null
@@ -60,6 +56,12 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
         format,
         options,
         session);
+  }
+
+  /** The same relation over other files: a selection of these, or the same with an estimate. */
+  CoalesceRelation over(PlannedFiles files) {
+    return new CoalesceRelation(
+        files, files.partitionSchema(), dataSchema(), bucketSpec(), fileFormat(), options(), sparkSession());
   }
 
   /** The index, unless someone has put another one in its place. */

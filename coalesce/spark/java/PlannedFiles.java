@@ -33,16 +33,45 @@ public class PlannedFiles implements FileIndex {
   private final StructType constants;
   private final Map filters; // what the query asks of every row of this scan: SQL text -> expression
   private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
+  private final Object part; // the number of the part these files are, or null for all of them
 
-  private PlannedFiles(Map table, StructType constants, Map filters, Map estimate) {
+  private PlannedFiles(Map table, StructType constants, Map filters, Map estimate, Object part) {
     this.table = table;
     this.constants = constants;
     this.filters = filters;
     this.estimate = estimate;
+    this.part = part;
   }
 
   static PlannedFiles of(Map answer, StructType constants) {
-    return new PlannedFiles(answer, constants, new LinkedHashMap(), null);
+    return new PlannedFiles(answer, constants, new LinkedHashMap(), null, null);
+  }
+
+  /**
+   * The parts that have to be read each in its own way, as some files lack columns that others hold; null if all files
+   * can be read alike. `schema` are the table's columns.
+   */
+  List parts(StructType schema) {
+    List described = (List) table.get("parts");
+    if (part != null || described.isEmpty()) {
+      return null;
+    }
+    ArrayList parts = new ArrayList();
+    for (int i = 0; i < described.size(); i++) {
+      Map one = (Map) described.get(i);
+      StructType known = columns((List) one.get("constants"), schema);
+      parts.add(new PlannedFiles(table, known, filters, estimate, one.get("part")));
+    }
+    return parts;
+  }
+
+  /** Some of the table's columns, by name. */
+  static StructType columns(List names, StructType schema) {
+    StructType found = new StructType();
+    for (int i = 0; i < names.size(); i++) {
+      found = found.add(schema.apply((String) names.get(i)));
+    }
+    return found;
   }
 
   String table() {
@@ -65,14 +94,14 @@ public class PlannedFiles implements FileIndex {
    */
   PlannedFiles under(Map filters) {
     if (filters.isEmpty()) {
-      return new PlannedFiles(table, constants, filters, table); // all of it, and that is known
+      return new PlannedFiles(table, constants, filters, table, part); // all of it, and that is known
     }
     Object scan = java.util.UUID.randomUUID().toString();
     Map question = question("estimate", filters);
     question.put("scan", scan);
     Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters.values())));
     answer.put("scan", scan);
-    return new PlannedFiles(table, constants, filters, answer);
+    return new PlannedFiles(table, constants, filters, answer, part);
   }
 
   /**
@@ -88,6 +117,11 @@ public class PlannedFiles implements FileIndex {
 
   /** Spark applies `partitionFilters` nowhere else, so of them the answer must be exact; the rest may keep too much. */
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    if (part == null && !((List) table.get("parts")).isEmpty()) {
+      throw new IllegalStateException(
+          "some files of the table at " + table() + " lack partition columns, and the rule that sees to that is not in"
+              + " this session's optimizer: call coalesce.attach(spark).");
+    }
     LinkedHashMap all = new LinkedHashMap(filters);
     all.putAll(Filters.bySql(partitionFilters, null));
     all.putAll(Filters.bySql(dataFilters, null));
@@ -145,6 +179,7 @@ public class PlannedFiles implements FileIndex {
     PlannedFiles that = (PlannedFiles) other;
     return root().equals(that.root())
         && table.get("commit").equals(that.table.get("commit"))
+        && java.util.Objects.equals(part, that.part)
         && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
   }
 
@@ -181,6 +216,7 @@ public class PlannedFiles implements FileIndex {
    */
   private Listing list(Map filters) {
     Map question = question("list", filters);
+    question.put("part", part);
     if (estimate != null) {
       question.put("scan", estimate.get("scan")); // Python still has the plan it made for the optimizer
     }

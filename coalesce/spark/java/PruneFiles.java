@@ -1,27 +1,35 @@
 package coalesce.spark;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Function1;
 import scala.Option;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.math.BigInt;
 import scala.runtime.AbstractPartialFunction;
 
 /**
  * Tells the optimizer what a scan under its filters will leave, so that small results are broadcast, and explain() can
- * say it. It also keeps, for `listFiles`, filters that Spark would not show there: see `PlannedFiles.under`.
+ * say it. It also keeps, for `listFiles`, filters that Spark would not show there: see `PlannedFiles.under`. And where
+ * some files lack columns that others hold, it makes one scan for each kind: see `PlannedFiles.parts`.
  *
- * <p>A session's answers do not depend on it: without this rule a scan prunes by what `listFiles` is given.
+ * <p>No answer is wrong without it: a scan then prunes by what `listFiles` is given, and one of several parts fails.
  */
 public class PruneFiles extends Rule {
 
@@ -41,6 +49,13 @@ public class PruneFiles extends Rule {
     }
 
     private static LogicalPlan pruned(Object node) {
+      if (node instanceof Project && isMixed(scanUnder(((Project) node).child()))) {
+        Project project = (Project) node;
+        return new Project(project.projectList(), split(project.child(), project.references()));
+      }
+      if (isMixed(scanUnder(node))) {
+        return split((LogicalPlan) node, null);
+      }
       if (node instanceof Filter && files(((Filter) node).child()) != null) {
         Filter filter = (Filter) node;
         LogicalRelation scan = (LogicalRelation) filter.child();
@@ -50,6 +65,63 @@ public class PruneFiles extends Rule {
       PlannedFiles alone = files(node);
       return alone == null || alone.isEstimated() ? null : estimated((LogicalRelation) node, new LinkedHashMap());
     }
+
+    // --- parts ---
+
+    /** The scan of a coalesce table that the node is, or filters; else null. */
+    private static LogicalRelation scanUnder(Object node) {
+      Object scan = node instanceof Filter ? ((Filter) node).child() : node;
+      return files(scan) == null ? null : (LogicalRelation) scan;
+    }
+
+    private static boolean isMixed(LogicalRelation scan) {
+      return scan != null && parts(scan) != null;
+    }
+
+    private static List parts(LogicalRelation scan) {
+      return files(scan).parts(scan.relation().schema());
+    }
+
+    /**
+     * A scan, with the filter above it if there is one, as the union of scans of its parts. `asked` are the columns
+     * that are wanted of it, null for all: what is not asked for above a union would be read below it.
+     */
+    private static LogicalPlan split(LogicalPlan plan, AttributeSet asked) {
+      LogicalRelation scan = scanUnder(plan);
+      List parts = parts(scan);
+      ArrayList children = new ArrayList();
+      for (int i = 0; i < parts.size(); i++) {
+        // The first keeps the attributes that the rest of the query knows; a union passes those of its first child on.
+        LogicalRelation own = i == 0 ? scan : scan.newInstance();
+        Renumbered renumbered = new Renumbered(scan.output(), own.output());
+        LogicalPlan child = withRelation(own, ((CoalesceRelation) scan.relation()).over((PlannedFiles) parts.get(i)));
+        if (plan instanceof Filter) {
+          child = new Filter((Expression) ((Filter) plan).condition().transform(renumbered), child);
+        }
+        children.add(asked == null ? child : new Project(columns(scan, own, asked), child));
+      }
+      return new Union(CollectionConverters.asScala(children).toSeq(), false, false);
+    }
+
+    private static Seq columns(LogicalRelation scan, LogicalRelation own, AttributeSet asked) {
+      ArrayList columns = new ArrayList();
+      for (int i = 0; i < scan.output().size(); i++) {
+        if (asked.contains((NamedExpression) scan.output().apply(i))) {
+          columns.add(own.output().apply(i));
+        }
+      }
+      return CollectionConverters.asScala(columns).toSeq();
+    }
+
+    private static LogicalRelation withRelation(LogicalRelation scan, CoalesceRelation relation) {
+      Object[] members = new Object[scan.productArity()];
+      for (int i = 0; i < members.length; i++) {
+        members[i] = i == 0 ? relation : scan.productElement(i);
+      }
+      return (LogicalRelation) scan.makeCopy(members);
+    }
+
+    // --- estimates ---
 
     private static PlannedFiles files(Object node) {
       if (!(node instanceof LogicalRelation)) {
@@ -70,21 +142,9 @@ public class PruneFiles extends Rule {
       } catch (RuntimeException failed) {
         return null; // if something is really wrong, the scan will say so
       }
-      Object[] arguments = new Object[scan.productArity()];
-      for (int i = 0; i < arguments.length; i++) {
-        arguments[i] = scan.productElement(i);
-      }
-      arguments[0] =
-          relation.copy(
-              files,
-              relation.partitionSchema(),
-              relation.dataSchema(),
-              relation.bucketSpec(),
-              relation.fileFormat(),
-              relation.options(),
-              relation.sparkSession());
-      LogicalRelation estimated = (LogicalRelation) scan.makeCopy(arguments);
-      estimated.statsCache_$eq(Option.apply(statistics((CoalesceRelation) arguments[0], scan.stats())));
+      CoalesceRelation selected = relation.over(files);
+      LogicalRelation estimated = withRelation(scan, selected);
+      estimated.statsCache_$eq(Option.apply(statistics(selected, scan.stats())));
       return estimated;
     }
 
@@ -107,6 +167,25 @@ public class PruneFiles extends Rule {
         names.put(attribute.exprId(), attribute.name());
       }
       return names;
+    }
+  }
+
+  /** Attributes of one scan as those of another scan of the same columns. */
+  private static final class Renumbered extends AbstractPartialFunction {
+    private final HashMap others = new HashMap();
+
+    Renumbered(Seq from, Seq to) {
+      for (int i = 0; i < from.size(); i++) {
+        others.put(((AttributeReference) from.apply(i)).exprId(), to.apply(i));
+      }
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference && others.containsKey(((AttributeReference) node).exprId());
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node) ? others.get(((AttributeReference) node).exprId()) : otherwise.apply(node);
     }
   }
 }
