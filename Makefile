@@ -9,16 +9,24 @@ INSTALLED := .venv/.installed
 CHECKED := coalesce tests $(wildcard benchmarks manifests)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-matrix lint format bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## write a small table, query it and show what pruning did
 	$(BIN)/coalesce demo $(ARGS)
 
 test: lint ## lint, then run every test (ARGS="-k name" picks some)
 	$(BIN)/python -m pytest $(ARGS)
+
+# The newest Spark the library is known to work with, in an environment of its own. What is pinned for Spark's sake in
+# constraints.txt is left to that Spark.
+SPARK ?= 4.3.0
+OTHER := .venv-$(SPARK)
+
+test-matrix: $(OTHER)/.installed ## run the Spark tests on another Spark (SPARK=4.3.0)
+	$(OTHER)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check $(CHECKED)
@@ -33,11 +41,19 @@ bench: $(INSTALLED) ## run the benchmarks (ARGS="--help" lists the options)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment, caches and build products
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Rebuilt when what is to be installed changes. The stamp comes last, so an interrupted installation starts again.
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+$(OTHER)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OTHER)
+	grep -v -E '^(pyspark|py4j|pandas|protobuf|grpcio|grpcio-status|googleapis-common-protos)==' constraints.txt \
+	    > $(OTHER)/constraints.txt
+	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OTHER)/constraints.txt \
+	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects]" pytest hypothesis psutil
 	touch $@

@@ -141,7 +141,7 @@ class PortableReader(DataSourceReader):
         """The matching rows of a task's files."""
         assert isinstance(partition, Files)
         scan = ArrowEngine().scan(self.place, restricted(self._plan(), partition.paths), self.columns)
-        target = to_arrow_schema(self.schema)
+        target = _arrow_schema(self.schema)
         for batch in scan.to_batches():
             yield _fitted(batch, target)
 
@@ -172,6 +172,14 @@ def restricted(plan: Plan, paths: frozenset[str]) -> Plan:
                 )
             )
     return replace(plan, manifests=tuple(kept))
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """What Spark expects batches to be; since 4.2 exactly."""
+    try:
+        return to_arrow_schema(schema, timezone="UTC")  # type: ignore[call-arg]  # 4.1 has no zone to choose
+    except TypeError:
+        return to_arrow_schema(schema)
 
 
 def _fitted(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
