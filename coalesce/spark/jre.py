@@ -39,7 +39,10 @@ def spark_java_home(environment: Mapping[str, str] = os.environ) -> Path:
     """The directory to give Spark as JAVA_HOME."""
     java = find_java(environment)
     if java.takes_spark_flags:
-        return java.home
+        # A JAVA_HOME that runs is the answer as it stands. It may be a launcher, and the home that the Java behind it
+        # reports would be one that Spark cannot start.
+        home = environment.get("JAVA_HOME")
+        return Path(home) if home and java.executable == Path(home, "bin", "java") else java.home
     return launcher_home(java.executable, environment)
 
 

@@ -111,3 +111,11 @@ def test_a_java_home_that_lacks_the_module_gets_a_launcher_too(tmp_path: Path) -
 
     assert home != small
     assert jre.find_java({"JAVA_HOME": str(home), "PATH": ""}).takes_spark_flags
+
+
+def test_a_launcher_as_java_home_stays_java_home(tmp_path: Path) -> None:
+    """A process started by one that uses a launcher inherits it as JAVA_HOME, and must not look behind it."""
+    nowhere = {**FINDS_NOTHING, "XDG_CACHE_HOME": str(tmp_path)}
+    home = jre.spark_java_home(nowhere)
+    assert home.is_relative_to(tmp_path)
+    assert jre.spark_java_home({**nowhere, "JAVA_HOME": str(home)}) == home
