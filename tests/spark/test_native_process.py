@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.spark.events import make_events
 from tests.spark.processes import run
+
+pytestmark = pytest.mark.spark
 
 IS_A = "app = 'A'"
 IS_S1 = "s = 's1'"

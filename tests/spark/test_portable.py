@@ -9,6 +9,8 @@ import coalesce
 from tests.spark.events import make_events, unmanaged
 from tests.spark.processes import run
 
+pytestmark = pytest.mark.spark
+
 CONNECT = """
 import json
 import os
