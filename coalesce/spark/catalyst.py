@@ -122,7 +122,7 @@ def _sequence(session: SparkSession, items: Iterable[Any]) -> JavaObject:
 
 # --- Java source -------------------------------------------------------------------------------------------------
 
-_compiled: dict[tuple[int, str], Any] = {}
+_compiled: dict[str, tuple[Any, Any]] = {}  # by source: the gateway to the JVM it was compiled in, and the script
 _compiling = Lock()
 
 
@@ -131,11 +131,11 @@ def compiled(session: SparkSession, source: str, result: str, parameters: Mappin
 
     `parameters` are the names and classes of what the statements are given, `result` the class they return.
     """
-    key = (id(session.sparkContext._gateway), source)
+    gateway = session.sparkContext._gateway
     with _compiling:
-        if key not in _compiled:
-            _compiled[key] = _compile(session, source, result, parameters)
-        return _compiled[key]
+        if source not in _compiled or _compiled[source][0] is not gateway:
+            _compiled[source] = gateway, _compile(session, source, result, parameters)
+        return _compiled[source][1]
 
 
 def evaluate(session: SparkSession, script: Any, *arguments: Any) -> Any:

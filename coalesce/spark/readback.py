@@ -14,6 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 from coalesce.arrow.tuples import can_compute
+from coalesce.errors import StorageError
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
@@ -56,6 +57,8 @@ def read_back(session: SparkSession, directory: str, spec: Spec, schema: Schema)
         contents = read.get(path, _Contents())
         one = single[footer.uri]
         tuples, counts = ([one], [footer.rows]) if one is not None else (contents.tuples, contents.counts)
+        if known and sum(counts) != footer.rows:
+            raise StorageError(f"{footer.uri} has {footer.rows} rows, and {sum(counts)} were read back; write again.")
         found.append(
             Found(
                 path=path,

@@ -34,8 +34,8 @@ from coalesce.spark.write import (
     entry,
     file_columns,
     owned_directory,
-    remove_checksums,
     save,
+    tidy,
     write_conformed,
 )
 from coalesce.table.engine import Place
@@ -95,7 +95,7 @@ def _rewrite_of_spec(
         location = spark_uri(session, place.storage, directory)
         save(ready, location, ready.columns[len(columns) :])
         found = read_back(session, location, spec, schema)
-        remove_checksums(place.storage, directory)
+        tidy(place.storage, directory, found)
         entries = []
         for new in found:
             old = files[int(new.path.split("/")[-2].partition("=")[2])]

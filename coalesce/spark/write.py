@@ -33,7 +33,6 @@ from coalesce.spark.readback import Found, read_back
 from coalesce.spark.schema import FIELD_ID, nullable, spark_type
 from coalesce.spark.transforms import components
 from coalesce.storage.base import Storage
-from coalesce.storage.local import LocalStorage
 from coalesce.table.engine import Place
 from coalesce.table.layout import MAX_TUPLES_PER_FILE, Known, PlannedFile, one_nan, plan_files
 from coalesce.table.match import refusal
@@ -52,6 +51,7 @@ LINEAGE_IDS: Final = {ROW_ID: ROW_ID_FIELD, ROW_VERSION: ROW_VERSION_FIELD}
 
 _ROW_GROUP_BYTES: Final = SHARED_ROW_GROUP_BYTES
 _SAMPLE_ROWS: Final = 20_000
+_FEW_ROWS: Final = 100
 _MOST_SPARE: Final = 10_000
 _NO_ESTIMATE: Final = 2**60  # about what Spark says of rows it knows nothing about
 
@@ -97,7 +97,7 @@ def write_conformed(session: SparkSession, place: Place, rows: Conformed, report
             save(ready, location, ready.columns[len(columns) :])
         with report.stage("read back"):
             found = read_back(session, location, spec, schema)
-            remove_checksums(place.storage, directory)
+            tidy(place.storage, directory, found)
         planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
         return [_planned_entry(f, directory, place, planned) for f in found]
 
@@ -159,7 +159,11 @@ def _layout_by_count(session: SparkSession, rows: Conformed, place: Place) -> La
     if not any(counts):
         return Layout(tuples=(), files=(), spare=0)
     known = place.known(tuples)
-    bytes_per_row = place.bytes_per_row or bytes_per_row_of(_sample(rows, schema), version)
+    bytes_per_row = place.bytes_per_row
+    if bytes_per_row is None:
+        # A few rows are one small file for each physical key, however wide they may be: that is worth no other pass.
+        few = sum(counts) <= _FEW_ROWS
+        bytes_per_row = 1.0 if few else bytes_per_row_of(_sample(rows, schema), version)
     # One task is spare: a DataFrame that is not the same each time it is computed may come up with other tuples now.
     return Layout(tuples=tuples, files=_files(place, tuples, counts, bytes_per_row, known), spare=1)
 
@@ -263,9 +267,9 @@ def owned_directory(session: SparkSession, storage: Storage) -> Iterator[str]:
         context.removeJobTag(tag)
 
 
-def remove_checksums(storage: Storage, directory: str) -> None:
-    """Delete the checksums Hadoop keeps beside files on a local disk: nobody reads them, and no version names them."""
-    if isinstance(storage, LocalStorage):
-        for file in storage.list(directory):
-            if file.path.endswith(".crc"):
-                storage.delete(file.path)
+def tidy(storage: Storage, directory: str, found: Sequence[Found]) -> None:
+    """Delete what else lies in a write's directory: Hadoop's checksums, a file without rows that Spark may leave."""
+    kept = {f"{directory}/{file.path}" for file in found}
+    for stored in storage.list(directory):
+        if stored.path not in kept:
+            storage.delete(stored.path)

@@ -1,0 +1,55 @@
+"""The predicate that a row's tuple is one of some tuples."""
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coalesce.arrow.rows import is_true
+from coalesce.arrow.tuples import tuples_of
+from coalesce.model.transforms import Bucket
+from coalesce.model.types import STRING
+from coalesce.predicate.expr import FALSE, TRUE, And, InBuckets, InSet, Reference
+from coalesce.table.tuples import among
+from tests.arrow.generated import Generated, tables
+from tests.builders import make_version
+
+
+@given(tables(max_rows=25), st.data())
+@settings(max_examples=150)
+def test_true_on_exactly_the_rows_of_these_tuples(generated: Generated, data: st.DataObject) -> None:
+    """Whatever the transforms: rows of the tuples match, all others do not."""
+    version = generated.version
+    tuples = tuples_of(generated.rows, version.spec, version.schema)
+    chosen = data.draw(st.sets(st.integers(0, len(tuples.distinct) - 1))) if tuples.distinct else set()
+
+    predicate = among([tuples.distinct[i] for i in chosen], version.spec, version.schema)
+
+    assert is_true(predicate, generated.rows, version.schema).tolist() == [int(c) in chosen for c in tuples.codes]
+
+
+def test_tuples_with_the_same_parts_are_one_condition() -> None:
+    """Ten days of the same hundred apps are two sets, not a thousand conditions."""
+    version = make_version(pa.schema([("dt", pa.int32()), ("app", pa.string())]), ["dt", "app"])
+    tuples = [(day, f"app{i}") for day in range(10) for i in range(100)]
+
+    predicate = among(tuples, version.spec, version.schema)
+
+    assert isinstance(predicate, And)
+    assert [len(leaf.values) for leaf in predicate.parts if isinstance(leaf, InSet)] == [10, 100]
+
+
+def test_a_bucket_is_a_question_of_its_own() -> None:
+    """What hashes alike cannot be listed, so the predicate asks for the bucket."""
+    version = make_version(pa.schema([("app", pa.string())]), ["bucket(16, app)"])
+
+    predicate = among([(3,), (5,)], version.spec, version.schema)
+
+    assert predicate == InBuckets(Reference(1, "app", STRING), Bucket(16), (3, 5))
+
+
+def test_no_tuples_and_no_fields() -> None:
+    """No tuple matches nothing; the one tuple of a table without partition fields matches everything."""
+    version = make_version(pa.schema([("app", pa.string())]))
+
+    assert among([], version.spec, version.schema) == FALSE
+    assert among([()], version.spec, version.schema) == TRUE
