@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
             item.add_marker("spark")
         if item.path.stem in UNSETTLED:
-            item.add_marker(pytest.mark.xfail(reason="its module has not been seen to pass in one whole run yet"))
+            reason = "its module has not been seen to pass in one whole run yet"
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
 
 @pytest.fixture(scope="session")
