@@ -11,14 +11,14 @@ import numpy as np
 
 from coalesce.errors import CoalesceError, SchemaError
 from coalesce.model.datafile import DataFile
-from coalesce.model.schema import Schema
-from coalesce.model.spec import LogicalTuple
+from coalesce.model.spec import LogicalTuple, field_type
 from coalesce.model.types import is_atomic
 from coalesce.model.values import from_python
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.predicate.expr import And, Bound, InSet, IsNull, Reference
 from coalesce.table.transaction import Transaction
+from coalesce.table.tuples import component_in
 
 Rewrite = Callable[[Sequence[DataFile], Bound], list[DataFile]]
 
@@ -42,18 +42,25 @@ def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:
     return matching, [f for f, all_of_it in zip(plan.files, whole, strict=True) if not all_of_it]
 
 
-def equals(schema: Schema, values: Mapping[str, object]) -> Bound:
-    """The predicate that the columns have exactly these values; None is NULL."""
+def equals(version: Version, values: Mapping[str, object]) -> Bound:
+    """The predicate that columns, or partition fields such as `ts_day`, have exactly these values; None is NULL."""
     if not values:
         raise SchemaError("say which logical partition: drop_partition(dt=…, app=…).")
-    parts: list[Bound] = []
-    for name, value in values.items():
-        field = schema.field(name)
-        if not is_atomic(field.type):
-            raise SchemaError(f"column {field.name!r} is {field.type} and cannot be compared with a value.")
-        column = Reference(field.id, field.name, field.type)  # type: ignore[arg-type]
-        parts.append(IsNull(column) if value is None else InSet(column, (from_python(column.type, value),)))
+    parts = [_equal(version, name, value) for name, value in values.items()]
     return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _equal(version: Version, name: str, value: object) -> Bound:
+    field = version.schema.find(name)
+    made = next((f for f in version.spec.fields if f.name.lower() == name.lower()), None)
+    if field is None and made is not None:
+        type_ = field_type(made, version.schema)
+        return component_in(made, [None if value is None else from_python(type_, value)], version.schema)
+    field = version.schema.field(name)
+    if not is_atomic(field.type):
+        raise SchemaError(f"column {field.name!r} is {field.type} and cannot be compared with a value.")
+    column = Reference(field.id, field.name, field.type)  # type: ignore[arg-type]
+    return IsNull(column) if value is None else InSet(column, (from_python(column.type, value),))
 
 
 def tuples_in(files: Sequence[DataFile]) -> set[LogicalTuple]:

@@ -80,9 +80,12 @@ class Table(TableReader):
         return self.commit(transaction)
 
     def drop_partition(self, **values: object) -> Version:
-        """Remove a logical partition: the rows whose columns have exactly these values (None is NULL)."""
+        """Remove a logical partition: the rows whose columns have exactly these values (None is NULL).
+
+        A partition field that is no column goes by its own name: `drop_partition(ts_day="2026-05-17")`.
+        """
         transaction = self.transaction("drop_partition")
-        logical.remove(transaction, logical.equals(self.schema, values), self._rewrite)
+        logical.remove(transaction, logical.equals(self._version, values), self._rewrite)
         return self.commit(transaction)
 
     def rollback(self, version: int) -> Version:

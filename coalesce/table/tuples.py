@@ -41,12 +41,12 @@ def _cases(tuples: Collection[LogicalTuple], fields: Sequence[PartitionField], s
         values.setdefault(frozenset(rest), []).append(value)
     cases = []
     for rest_of_them, same in values.items():
-        here, below = _component(fields[0], same, schema), _cases(rest_of_them, fields[1:], schema)
+        here, below = component_in(fields[0], same, schema), _cases(rest_of_them, fields[1:], schema)
         cases.append(here if below == TRUE else And((here, below)))
     return _any(cases)
 
 
-def _component(field: PartitionField, values: Sequence[Value], schema: Schema) -> Bound:
+def component_in(field: PartitionField, values: Sequence[Value], schema: Schema) -> Bound:
     """TRUE where the field's component is one of `values`."""
     source, type_ = schema.by_id(field.source_id), schema.atomic(field.source_id)
     assert source is not None

@@ -1,13 +1,19 @@
 """The predicate that a row's tuple is one of some tuples."""
 
+from datetime import UTC, date, datetime
+from pathlib import Path
+
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import coalesce
 from coalesce.arrow.rows import is_true
 from coalesce.arrow.tuples import tuples_of
-from coalesce.model.transforms import Bucket
-from coalesce.model.types import STRING
+from coalesce.errors import SchemaError
+from coalesce.model.transforms import Bucket, apply
+from coalesce.model.types import INT64, STRING
 from coalesce.predicate.expr import FALSE, TRUE, And, InBuckets, InSet, Reference
 from coalesce.table.tuples import among
 from tests.arrow.generated import Generated, tables
@@ -45,6 +51,24 @@ def test_a_bucket_is_a_question_of_its_own() -> None:
     predicate = among([(3,), (5,)], version.spec, version.schema)
 
     assert predicate == InBuckets(Reference(1, "app", STRING), Bucket(16), (3, 5))
+
+
+def test_a_partition_field_is_dropped_by_its_own_name(tmp_path: Path) -> None:
+    """A field that is no column can be named as well: the day of a timestamp, a bucket."""
+    schema = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+    table = coalesce.create(tmp_path, schema, partition_by=["day(ts)", "bucket(4, k)"])
+    moments = [datetime(2026, 5, 1 + k % 3, tzinfo=UTC) for k in range(20)]
+    table.append(pa.table({"k": range(20), "ts": moments}, schema=schema))
+
+    table.drop_partition(ts_day="2026-05-02")
+    assert sorted(table.scan().to_arrow().column("k").to_pylist()) == [k for k in range(20) if k % 3 != 1]
+    table.drop_partition(k_bucket=0, ts_day=date(2026, 5, 1))
+    dropped = {k for k in range(0, 20, 3) if apply(Bucket(4), INT64, k) == 0}
+    left = {k for k in range(20) if k % 3 != 1} - dropped
+    assert dropped
+    assert set(table.scan().to_arrow().column("k").to_pylist()) == left
+    with pytest.raises(SchemaError, match="no column 'day'"):
+        table.drop_partition(day=None)
 
 
 def test_no_tuples_and_no_fields() -> None:
