@@ -13,28 +13,11 @@ if TYPE_CHECKING:
 settings.register_profile("coalesce", deadline=None)
 settings.load_profile("coalesce")
 
-# Each passed by itself; take a name out once `make test` as a whole has shown it. Until then a failure is reported, as
-# xfail, and does not hide what the rest of the suite says.
-UNSETTLED = {
-    "test_applications",
-    "test_docs",
-    "test_native_adopted",
-    "test_native_process",
-    "test_native_queries",
-    "test_operations",
-    "test_portable",
-    "test_write",
-}
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that asks for `spark`, so that `-m "not spark"` leaves out all that start a JVM."""
     for item in items:
         if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
             item.add_marker("spark")
-        if item.path.stem in UNSETTLED:
-            reason = "its module has not been seen to pass in one whole run yet"
-            item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,11 @@
 """The footers of a write's files, read in the driver's JVM all at once: names, sizes, rows, bounds and NULL counts.
 
-One string crosses to Python however many files there are. Bounds of floating-point columns are left out: Parquet's
-say nothing as soon as there is a NaN.
+One string crosses to Python however many files there are. Parquet's Java library counts NaN as the greatest value when
+it writes bounds, and drops bounds with a NaN when it reads them. So if a floating-point column has bounds, they hold
+and there is no NaN; if it has none, there may be.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +15,7 @@ from pyspark.sql import SparkSession
 from coalesce.arrow.statistics import lower_bound, upper_bound
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.schema import Schema
-from coalesce.model.types import BINARY, BOOLEAN, FLOATING, STRING, AtomicType, DecimalType, Value
+from coalesce.model.types import BINARY, BOOLEAN, FLOAT, FLOATING, STRING, AtomicType, DecimalType, Field, Value
 from coalesce.model.values import scaled
 from coalesce.spark.catalyst import compiled, evaluate, hadoop_configuration, jvm
 
@@ -46,6 +48,7 @@ for (int i = 0; footers.hasNext(); i++) {
   if (!status.getPath().equals(footer.getFile())) throw new IllegalStateException("footers out of order");
   java.util.List blocks = footer.getParquetMetadata().getBlocks();
   java.util.LinkedHashMap merged = new java.util.LinkedHashMap();
+  java.util.HashMap sizes = new java.util.HashMap();
   java.util.HashSet unbounded = new java.util.HashSet();
   long rows = 0;
   for (int b = 0; b < blocks.size(); b++) {
@@ -58,6 +61,8 @@ for (int i = 0; footers.hasNext(); i++) {
         (org.apache.parquet.hadoop.metadata.ColumnChunkMetaData) chunks.get(c);
       String[] path = chunk.getPath().toArray();
       if (path.length != 1) continue;
+      Long before = (Long) sizes.get(path[0]);
+      sizes.put(path[0], Long.valueOf((before == null ? 0L : before.longValue()) + chunk.getTotalSize()));
       org.apache.parquet.column.statistics.Statistics found = chunk.getStatistics();
       if (found == null || !found.isNumNullsSet()
           || (!found.hasNonNullValue() && found.getNumNulls() != chunk.getValueCount())) unbounded.add(path[0]);
@@ -78,7 +83,8 @@ for (int i = 0; footers.hasNext(); i++) {
       (org.apache.parquet.column.statistics.Statistics) column.getValue();
     boolean known = !unbounded.contains(column.getKey());
     boolean bounded = known && s.hasNonNullValue();
-    out.append(column.getKey()).append(end).append(s.isNumNullsSet() ? s.getNumNulls() : -1).append(end)
+    out.append(column.getKey()).append(end).append(sizes.get(column.getKey())).append(end)
+       .append(s.isNumNullsSet() ? s.getNumNulls() : -1).append(end)
        .append(bounded ? java.util.HexFormat.of().formatHex(s.getMinBytes()) : "-").append(end)
        .append(bounded ? java.util.HexFormat.of().formatHex(s.getMaxBytes()) : "-").append(end);
   }
@@ -89,8 +95,9 @@ return out.toString();
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What footers say of one column: bounds as Parquet's own bytes, None where there are none."""
+    """What footers say of one column: its length, NULLs, and bounds as Parquet's own bytes; None is unknown."""
 
+    length: int
     null_count: int | None
     lower: bytes | None
     upper: bytes | None
@@ -117,8 +124,8 @@ def read_footers(session: SparkSession, directory: str) -> list[Footer]:
         size, rows, count = int(next(tokens)), int(next(tokens)), int(next(tokens))
         columns = {}
         for _ in range(count):
-            name, nulls, lower, upper = (next(tokens) for _ in range(4))
-            columns[name] = Chunk(None if nulls == "-1" else int(nulls), _bytes(lower), _bytes(upper))
+            name, length, nulls, lower, upper = (next(tokens) for _ in range(5))
+            columns[name] = Chunk(int(length), None if nulls == "-1" else int(nulls), _bytes(lower), _bytes(upper))
         footers.append(Footer(uri, size, rows, columns))
     return footers
 
@@ -131,17 +138,24 @@ def _bytes(text: str) -> bytes | None:
 
 
 def footer_statistics(footer: Footer, schema: Schema) -> dict[int, ColumnStatistics]:
-    """Statistics by column id, of every atomic column that is not floating-point."""
+    """Statistics by column id, of every atomic column but those of `may_have_nan`."""
     found = {}
     for field in schema:
         type_, chunk = schema.atomic(field.id), footer.columns.get(field.physical_name)
-        if type_ is not None and type_ not in FLOATING and chunk is not None:
+        if type_ is not None and chunk is not None and not may_have_nan(footer, field):
             found[field.id] = ColumnStatistics(
                 lower=lower_bound(_value(type_, chunk.lower)),
                 upper=upper_bound(_value(type_, chunk.upper)),
                 null_count=chunk.null_count,
+                nan_count=0 if type_ in FLOATING else None,
             )
     return found
+
+
+def may_have_nan(footer: Footer, field: Field) -> bool:
+    """Whether a column may hold NaN: it is floating-point, holds some value, and has no bounds."""
+    chunk = footer.columns.get(field.physical_name)
+    return field.type in FLOATING and chunk is not None and chunk.lower is None and chunk.null_count != footer.rows
 
 
 def constants(footer: Footer, schema: Schema, column_ids: Sequence[int]) -> list[Value] | None:
@@ -176,4 +190,7 @@ def _value(type_: AtomicType, raw: bytes | None) -> Value:
     if isinstance(type_, DecimalType):
         # Up to 18 digits it is an integer of the machine, above that the digits in network order.
         return scaled(type_, int.from_bytes(raw, "little" if type_.precision <= 18 else "big", signed=True))
+    if type_ in FLOATING:
+        number: float = struct.unpack("<f" if type_ == FLOAT else "<d", raw)[0]
+        return number
     return int.from_bytes(raw, "little", signed=True)

@@ -92,9 +92,8 @@ def _rewrite_of_spec(
     directories = _directories(place, spec, files)
     ready = kept.select(*columns, *directories)
     with owned_directory(session, place.storage) as directory:
-        location = spark_uri(session, place.storage, directory)
-        save(ready, location, ready.columns[len(columns) :])
-        found = read_back(session, location, spec, schema)
+        save(ready, spark_uri(session, place.storage, directory), ready.columns[len(columns) :])
+        found = read_back(session, place, directory, spec)
         tidy(place.storage, directory, found)
         entries = []
         for new in found:

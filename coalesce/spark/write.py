@@ -92,11 +92,10 @@ def write_conformed(session: SparkSession, place: Place, rows: Conformed, report
     directories = directory_columns(session, layout, version.rule, spec, schema)
     ready = sent.sortWithinPartitions(F.col(RANK), *own).select(*columns, *directories)
     with owned_directory(session, place.storage) as directory:
-        location = spark_uri(session, place.storage, directory)
         with report.stage("write"):
-            save(ready, location, ready.columns[len(columns) :])
+            save(ready, spark_uri(session, place.storage, directory), ready.columns[len(columns) :])
         with report.stage("read back"):
-            found = read_back(session, location, spec, schema)
+            found = read_back(session, place, directory, spec)
             tidy(place.storage, directory, found)
         planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
         return [_planned_entry(f, directory, place, planned) for f in found]

@@ -88,7 +88,6 @@ def test_files_read(events: Table, where: str, most: int) -> None:
         everything.unpersist()
 
 
-@pytest.mark.xfail(reason="Spark plans this join without dynamic pruning in some runs; why is open", strict=False)
 @pytest.mark.usefixtures("plainly_planned")
 def test_dynamic_partition_pruning(spark: "SparkSession", events: Table) -> None:
     """A join with a filtered dimension of days opens the files of those days only."""

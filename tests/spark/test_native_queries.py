@@ -76,3 +76,44 @@ def test_the_queries_ask_for_something() -> None:
     assert len(set(texts)) > QUERIES * 0.95
     for word in ("JOIN", "EXISTS", "NOT IN (SELECT", "WITH c", "OVER", "CASE", "UNION", "ROLLUP", "LATERAL"):
         assert any(word in text for text in texts), word
+
+
+# Each means something else, or fails, under another setting or another type than the column's.
+CONDITIONS = [
+    "app COLLATE UTF8_LCASE = 'a'", "app COLLATE UNICODE_CI = 'ÉTÉ'", "app COLLATE UTF8_LCASE IN ('b', 'A')", "app ILIKE 'a'",
+    "app LIKE 'A' ESCAPE '/'", "app RLIKE '(?i)^a$'", "app = 'A\n'", "app = 'a\\'b'", "app IS DISTINCT FROM 'A'",
+    "try_cast(app AS INT) = 10", "nullif(app, 'A') IS NULL", "app BETWEEN 'A' AND 'a'", "(app, r) IN (('A', 1), ('B', 2))",
+    "app IN ('A', '" + "', '".join(f"app-{i}" for i in range(2000)) + "')", "NOT (app = 'A' AND dt > DATE '2026-05-03')",
+    "dt = '2026-05-03'", "dt > '2026-05'", "dt = TIMESTAMP '2026-05-03 00:00:00'", "extract(DAY FROM dt) = 3",
+    "CAST(dt AS TIMESTAMP) > TIMESTAMP '2026-05-03 05:00:00'", "date_trunc('month', dt) = TIMESTAMP '2026-05-01'",
+    "ts > '2026-05-03'", "ts = TIMESTAMP '2026-05-03 12:00:00'", "CAST(ts AS DATE) = dt", "r = '1'", "r > '1.5'", "r = 1.0",
+    "r IN (1L, 2S)", "k = '7'", "k & 1 = 1", "v = 'NaN'", "v > 'Infinity'", "amount = 1.5", "amount IN (1.5, 2)",
+    "amount > 1.111111", "greatest(r, 2) = 2", "info = named_struct('a', 1, 'b', 'b1')", "char_length(app) = 1",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.ansi.enabled", "true"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.session.timeZone", "America/New_York"),
+        ("spark.sql.caseSensitive", "true"),
+    ],
+)
+def test_same_rows_under_other_settings(spark: "SparkSession", setting: str, value: str) -> None:
+    """Collations, time zones, ANSI or not, conversions either way: pruning follows what Spark makes of a condition."""
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, value)
+    try:
+        both = [
+            f"SELECT {n} AS q, '{table}' AS t, count(*) AS c, sum(k) AS s FROM {table} WHERE {condition}"
+            for n, condition in enumerate(CONDITIONS)
+            for table in ("ours", "plain")
+        ]
+        found = {(row.q, row.t): (row.c, row.s) for row in spark.sql(" UNION ALL ".join(both)).collect()}
+    finally:
+        spark.conf.set(setting, str(before))
+    different = [c for n, c in enumerate(CONDITIONS) if found[n, "ours"] != found[n, "plain"]]
+    assert not different
