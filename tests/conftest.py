@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 settings.register_profile("coalesce", deadline=None)
 settings.load_profile("coalesce")
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that asks for `spark`, so that `-m "not spark"` leaves out all that start a JVM."""
     for item in items:
