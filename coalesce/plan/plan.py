@@ -4,14 +4,15 @@ Making a plan touches only what it must. Entries become objects, conjuncts are j
 drawn up when somebody asks.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
+from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
@@ -54,6 +55,11 @@ class Plan:
         """The paths of the files to read, relative to the table, without making entries of them."""
         for m in self.manifests:
             yield from m.index.paths(m.files)
+
+    def only(self, wanted: Callable[[ManifestIndex], Mask]) -> "Plan":
+        """The same for some of the files: `wanted` says which, for every file of a manifest."""
+        parts = (m.only(wanted(m.index)) for m in self.manifests)
+        return replace(self, manifests=tuple(m for m in parts if len(m.files)))
 
     @cached_property
     def conjuncts(self) -> tuple[Bound, ...]:

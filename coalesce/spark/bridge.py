@@ -20,7 +20,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
-from coalesce.spark import read
+from coalesce.spark import arrivals, read
 from coalesce.spark.create import CREATE, create_if_absent
 from coalesce.spark.travel import check_newest
 
@@ -90,6 +90,7 @@ def _compiled(gateway: Any, loader: Any) -> dict[str, bytes]:
     compiled = gateway.jvm.java.util.HashMap()
     compiler = janino.Compiler()
     compiler.setIClassLoader(janino.ClassLoaderIClassLoader(loader))
+    compiler.setTargetVersion(8)  # below that, Java has no static methods of interfaces
     compiler.setClassFileCreator(resource.MapResourceCreator(compiled))
     sources = sorted(_SOURCES.glob("*.java"))
     units = gateway.new_array(resource.Resource, len(sources))
@@ -156,12 +157,21 @@ def _save(question: dict[str, Any], dataset: Any) -> str:
     return ""
 
 
+def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callable[[dict[str, Any], Any], str]:
+    """For a question that comes with a session."""
+    return lambda question, session: answer(question, _session(session))
+
+
 _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "resolve": _resolve,
     "estimate": read.estimate,
     "list": read.listing,
     "insert": _insert,
     "save": _save,
+    "begin": _of_session(arrivals.begin),
+    "newest": _of_session(arrivals.newest),
+    "advance": _of_session(arrivals.advance),
+    "batch": _of_session(arrivals.batch),
 }
 
 

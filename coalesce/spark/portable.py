@@ -13,11 +13,12 @@ are written to a table that is there already; `storage.<name>` options configure
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -140,7 +141,9 @@ class PortableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The matching rows of a task's files."""
         assert isinstance(partition, Files)
-        scan = ArrowEngine().scan(self.place, restricted(self._plan(), partition.paths), self.columns)
+        wanted = pa.array(sorted(partition.paths), pa.string())
+        plan = self._plan().only(lambda index: np.asarray(pc.is_in(index.entries.core.column("path"), wanted)))
+        scan = ArrowEngine().scan(self.place, plan, self.columns)
         target = _arrow_schema(self.schema)
         for batch in scan.to_batches():
             yield _fitted(batch, target)
@@ -150,28 +153,6 @@ class PortableReader(DataSourceReader):
             self.place.storage, (ArrowEngine(),), version=self.place.version, pinned=True, time_zone=self.time_zone
         )
         return table.plan(self.where)
-
-
-def restricted(plan: Plan, paths: frozenset[str]) -> Plan:
-    """The plan for some of its files."""
-    kept = []
-    for planned in plan.manifests:
-        here = np.array([path in paths for path in planned.index.paths(planned.files)], np.bool_)
-        files = planned.files[here]
-        if len(files):
-            unknown = np.isin(planned.unknown_files, files)
-            pairs = np.isin(planned.index.reference_file[planned.references], files)
-            kept.append(
-                replace(
-                    planned,
-                    files=files,
-                    references=planned.references[pairs],
-                    outcomes=planned.outcomes[pairs],
-                    unknown_files=planned.unknown_files[unknown],
-                    unknown_outcomes=planned.unknown_outcomes[unknown],
-                )
-            )
-    return replace(plan, manifests=tuple(kept))
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:

@@ -20,7 +20,7 @@ from pyspark.sql import types as spark_types
 from coalesce.errors import PredicateError
 from coalesce.model.schema import all_fields
 from coalesce.model.types import AtomicType, Field
-from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.plan import Plan
 from coalesce.plan.report import Report, human_bytes, make_report
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, And, Bound
@@ -51,21 +51,31 @@ def resolve(question: Question, spark: SparkSession) -> str:
     options = {name.lower(): value for name, value in question["options"].items()}
     number, as_of = wanted_version(options, question["timeZone"])
     found = resolved.resolve(question["table"], spark, question.get("version", number), as_of)
-    version = found.version
+    return describe(question["table"], found, spark)
+
+
+def describe(location: str, found: Resolved, spark: SparkSession) -> str:
+    """A version, or what came in with it, for `CoalesceRelation.java`."""
+    version, since = found.version, found.since
+    files, size, rows = version.files, version.bytes, version.rows
+    if since is not None:
+        new = found.plan(TRUE)
+        files, size, rows = new.file_count, new.bytes, new.rows
+    name = f"v{version.number}" if since is None else f"v{version.number} after v{since}"
     needs_names = any(f.physical_name != f.name or f.default is not None for f in all_fields(version.schema.fields))
     return json.dumps(
         {
-            "table": question["table"],
+            "table": location,
             "root": spark_uri(spark, found.storage, ""),
             "version": version.number,
-            "commit": version.commit_id,
+            "key": found.key,
             "schema": spark_schema(version.schema).json(),
             "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
             "constants": [f.name for f in found.constants.everywhere],
             "parts": _parts(found),
-            "bytes": version.bytes,
-            "rows": version.rows,
-            "description": f"v{version.number}: {version.files:,} files, {human_bytes(version.bytes)}",
+            "bytes": size,
+            "rows": rows,
+            "description": f"{name}: {files:,} files, {human_bytes(size)}",
         }
     )
 
@@ -116,18 +126,17 @@ def last_scan(table_id: str) -> Report | None:
 
 
 def _recall(question: Question) -> Resolved:
-    return resolved.recall(question["commit"], question["table"], question["version"])
+    return resolved.recall(question["key"], question["table"], question["version"])
 
 
 def _plan(question: Question, found: Resolved, evaluator: Any) -> Plan:
     """The plan under the question's filters. One that the optimizer has seen is not made again for its scan."""
     scan = question.get("scan")
-    key = (scan, question["commit"], frozenset(question["filters"]))
+    key = (scan, question["key"], frozenset(question["filters"]))
     plan = None if scan is None else _plans.get(key)
     if plan is None:
-        version = found.version
         predicate = normalize(_predicate(question, found))
-        plan = make_plan(version, predicate, found.load, Catalyst(version.schema, evaluator.evaluate))
+        plan = found.plan(predicate, Catalyst(found.version.schema, evaluator.evaluate))
         if scan is not None:
             _plans.put(key, plan)
     return plan

@@ -1,21 +1,27 @@
 """The versions that queries of this process read, and the storages they lie in.
 
-A query is analysed, optimized and run at different times and on different threads; what ties the three together is the
-id of the commit it reads. A version that has been put away here to make room is read again when it is asked for.
+A query is analysed, optimized and run at different times and on different threads; what ties the three together is a
+key, the id of the commit it reads. A version that has been put away here to make room is read again when it is asked
+for.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from threading import Lock
 from typing import Generic, TypeVar
 
+import numpy as np
 from pyspark.sql import SparkSession
 
 from coalesce.errors import VersionNotFound
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.planner import JudgeOpaque
+from coalesce.predicate.expr import Bound
+from coalesce.predicate.outcomes import Mask
 from coalesce.spark.constants import Constants
 from coalesce.storage import open_storage
 from coalesce.storage.base import Storage
@@ -52,14 +58,25 @@ class Remembered(Generic[K, V]):
 
 @dataclass(frozen=True)
 class Resolved:
-    """One version of a table, as queries read it."""
+    """One version of a table, as queries read it; or, for a stream, what came into it after version `since`."""
 
+    key: str
     storage: Storage
     version: Version
+    since: int | None = None
 
     def load(self, ref: ManifestRef) -> ManifestIndex:
         """One of its manifests."""
         return Manifests(self.storage).load(ref, self.version)
+
+    def plan(self, predicate: Bound, opaque: JudgeOpaque | None = None) -> Plan:
+        """Which of its files a query has to read."""
+        plan = make_plan(self.version, predicate, self.load, opaque)
+        return plan if self.since is None else plan.only(self._came_in)
+
+    def _came_in(self, index: ManifestIndex) -> Mask:
+        later: Mask = np.asarray(index.entries.core.column("added_version")) > self.since
+        return later
 
     @cached_property
     def constants(self) -> Constants:
@@ -76,7 +93,7 @@ def remember(storage: Storage, version: Version) -> Resolved:
     _storages.put(storage.root, storage)
     resolved = _versions.get(version.commit_id)
     if resolved is None:
-        resolved = Resolved(storage, version)
+        resolved = Resolved(version.commit_id, storage, version)
         _versions.put(version.commit_id, resolved)
     return resolved
 
@@ -101,11 +118,27 @@ def resolve(
     return remember(storage, table.state)
 
 
-def recall(commit_id: str, location: str, version: int) -> Resolved:
-    """The version of an earlier `resolve`."""
-    resolved = _versions.get(commit_id)
-    if resolved is None:
-        resolved = resolve(location, None, version=version)
-        if resolved.version.commit_id != commit_id:
-            raise VersionNotFound(f"version {version} of the table at {location} is another one now: read it again.")
-    return resolved
+def arrivals(until: Resolved, since: int, columns: Resolved) -> Resolved:
+    """What came in after version `since` and is in `until`, with the columns of another version.
+
+    Columns are known by their ids, so files of any version can be read with the columns of a later one.
+    """
+    key = f"{until.key} {since} {columns.version.number}"
+    found = Resolved(key, until.storage, replace(until.version, schema=columns.version.schema), since)
+    _versions.put(key, found)
+    return found
+
+
+def recall(key: str, location: str, version: int) -> Resolved:
+    """What was resolved under `key`, of that version, earlier."""
+    found = _versions.get(key)
+    if found is not None:
+        return found
+    commit_id, *streamed = key.split()
+    found = resolve(location, None, version=version)
+    if found.key != commit_id:
+        raise VersionNotFound(f"version {version} of the table at {location} is another one now: read it again.")
+    if streamed:
+        since, columns = map(int, streamed)
+        found = arrivals(found, since, resolve(location, None, version=columns))
+    return found

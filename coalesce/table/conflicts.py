@@ -11,10 +11,10 @@ import numpy as np
 
 from coalesce.errors import CommitConflict
 from coalesce.model.version import Version
-from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, plan_manifest
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.render import to_sql
+from coalesce.table.changes import lost_files, paths_only_in
 from coalesce.table.manifests import Manifests
 
 
@@ -37,14 +37,7 @@ def check_metadata_unchanged(base: Version, head: Version) -> None:
 
 def check_files_there(removed: Iterable[str], base: Version, head: Version, manifests: Manifests) -> None:
     """Refuse to remove files that somebody else has removed or rewritten."""
-    kept = {m.path for m in head.manifests} & {m.path for m in base.manifests}
-    wanted = set(removed)
-    for ref in base.manifests:
-        if ref.path in kept:
-            wanted -= _paths(manifests.load(ref, base))
-    for ref in head.manifests:
-        if wanted and ref.path not in kept:
-            wanted -= _paths(manifests.load(ref, head))
+    wanted = lost_files(base, head, manifests).intersection(removed)
     if wanted:
         raise CommitConflict(
             f"{len(wanted)} of the files this transaction replaces, such as {min(wanted)}, were removed or rewritten "
@@ -69,24 +62,13 @@ def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manif
         if not added:
             # Added before: moved here by a merge, or brought back by a rollback.
             if before is None:
-                before = _replaced_paths(base, head, manifests)
+                before = paths_only_in(base, head, manifests)
             added = set(index.paths(planned.files)) - before
         if added:
             raise CommitConflict(
                 f"rows that may match {to_sql(predicate)} were added since version {base.number}, in {min(added)}; "
                 "repeat the operation on the newest version."
             )
-
-
-def _replaced_paths(base: Version, head: Version, manifests: Manifests) -> set[str]:
-    """The files in those manifests of `base` that `head` no longer has."""
-    still_there = {m.path for m in head.manifests}
-    gone = (ref for ref in base.manifests if ref.path not in still_there)
-    return {path for ref in gone for path in _paths(manifests.load(ref, base))}
-
-
-def _paths(index: ManifestIndex) -> set[str]:
-    return set(index.entries.core.column("path").to_pylist())
 
 
 def _metadata(version: Version) -> tuple[object, ...]:

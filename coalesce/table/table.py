@@ -22,6 +22,7 @@ from coalesce.model.version import Version
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
+from coalesce.table.changes import COMPACT
 from coalesce.table.compact import STEP_BYTES, Step, not_current, steps
 from coalesce.table.engine import COUNTED, Engine
 from coalesce.table.layouts import Layout, layouts
@@ -178,7 +179,7 @@ class Table(TableReader):
         """
         left = sum(f.bytes for f in not_current(self.refresh().plan(where)))
         for batch in steps(not_current(self.plan(where)), step_bytes):
-            transaction = self.transaction("compact")
+            transaction = self.transaction(COMPACT)
             added = self._rows.relayout(self.place(), batch)
             transaction.remove(batch)
             transaction.add(added)

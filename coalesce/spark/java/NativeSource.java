@@ -10,18 +10,26 @@ import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
+import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
 import org.apache.spark.sql.sources.SchemaRelationProvider;
+import org.apache.spark.sql.sources.StreamSourceProvider;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** What `format("coalesce")` and `USING coalesce` mean. */
 public class NativeSource
-    implements RelationProvider, SchemaRelationProvider, CreatableRelationProvider, DataSourceRegister {
+    implements RelationProvider,
+        SchemaRelationProvider,
+        CreatableRelationProvider,
+        StreamSourceProvider,
+        DataSourceRegister {
 
   /** The newest versions this thread has looked up for the query it is analysing: see `newest`. */
   private static final ThreadLocal SEEN = new ThreadLocal();
@@ -52,6 +60,25 @@ public class NativeSource
     question.put("options", new HashMap(CollectionConverters.asJava(options)));
     Bridge.ask(question, data);
     return new WrittenTable(context, data.schema());
+  }
+
+  public Tuple2 sourceSchema(
+      SQLContext context, Option schema, String provider, scala.collection.immutable.Map options) {
+    StructType columns = TableStream.load(context.sparkSession(), options).schema();
+    // The catalog gives the schema it stored of a table, which of ours is empty.
+    if (!schema.isEmpty() && !((StructType) schema.get()).isEmpty() && !columns.equals(schema.get())) {
+      throw new IllegalArgumentException("the table has columns of its own: leave out schema(…), or select from them.");
+    }
+    return new Tuple2("coalesce", columns);
+  }
+
+  public Source createSource(
+      SQLContext context,
+      String metadataPath,
+      Option schema,
+      String provider,
+      scala.collection.immutable.Map options) {
+    return TableStream.start(context.sparkSession(), options);
   }
 
   /** The relation that reads one version of the table: the one the options name, or the newest. */
@@ -94,8 +121,8 @@ public class NativeSource
   }
 
   /** The table's location as Python's storage takes it: a plain path on this machine, else a URI, both literal. */
-  private static String location(scala.collection.immutable.Map options) {
-    scala.Option given = options.get("path");
+  static String location(scala.collection.immutable.Map options) {
+    Option given = options.get("path");
     if (given.isEmpty()) {
       throw new IllegalArgumentException("say where the table lies: load(path), save(path) or LOCATION 'path'.");
     }

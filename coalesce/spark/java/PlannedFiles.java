@@ -178,13 +178,13 @@ public class PlannedFiles implements FileIndex {
     }
     PlannedFiles that = (PlannedFiles) other;
     return root().equals(that.root())
-        && table.get("commit").equals(that.table.get("commit"))
+        && table.get("key").equals(that.table.get("key"))
         && java.util.Objects.equals(part, that.part)
         && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
   }
 
   public int hashCode() {
-    return table.get("commit").hashCode();
+    return table.get("key").hashCode();
   }
 
   private String root() {
@@ -199,7 +199,7 @@ public class PlannedFiles implements FileIndex {
     Map question = Bridge.question(call);
     question.put("table", table());
     question.put("version", table.get("version"));
-    question.put("commit", table.get("commit"));
+    question.put("key", table.get("key"));
     question.put("filters", new ArrayList(filters.keySet()));
     return question;
   }

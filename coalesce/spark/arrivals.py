@@ -1,0 +1,165 @@
+"""Read a table as a stream: first what it holds, then what comes in, version by version.
+
+    spark.readStream.format("coalesce").load(path)
+
+A position in the stream is a version of the table. A micro-batch is read like any query, from the version it ends with,
+except that only the files count that came in after the version it begins after. Options:
+
+    startingVersion      begin with what came in with this version, or `latest`, instead of with all rows
+    maxFilesPerTrigger   end a micro-batch before it has more files (1,000); versions and the first rows are not divided
+    skipChanges          `true`: pass over versions that removed or replaced rows, which is an error otherwise
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from coalesce.errors import CoalesceError, VersionNotFound
+from coalesce.model.version import Version
+from coalesce.spark import resolved
+from coalesce.spark.read import Question, describe
+from coalesce.spark.travel import AS_OF, VERSION
+from coalesce.table.changes import Arrivals, Follower
+from coalesce.table.log import Log
+from coalesce.table.manifests import Manifests
+
+_STARTING: Final = "startingversion"
+_MAX_FILES: Final = "maxfilespertrigger"
+_SKIP_CHANGES: Final = "skipchanges"
+_LATEST: Final = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a query says about the stream. `starting` is None to begin with all rows, and -1 for the latest version."""
+
+    starting: int | None
+    max_files: int
+    skip_changes: bool
+
+
+def parse_options(given: Mapping[str, str]) -> Options:
+    """The options of a stream, checked."""
+    options = {name.lower(): value.strip() for name, value in given.items()}
+    if VERSION in options or AS_OF in options:
+        raise CoalesceError("a stream goes on with the table: instead of version or asOf, say startingVersion.")
+    starting = options.get(_STARTING)
+    if starting is not None and starting != _LATEST and not starting.isdigit():
+        raise CoalesceError(f"the option startingVersion is a number such as 7, or latest; not {starting!r}.")
+    max_files = options.get(_MAX_FILES, "1000")
+    if not max_files.isdigit() or int(max_files) == 0:
+        raise CoalesceError(f"the option maxFilesPerTrigger is a number such as 1000, not {max_files!r}.")
+    skip_changes = options.get(_SKIP_CHANGES, "false").lower()
+    if skip_changes not in ("true", "false"):
+        raise CoalesceError(f"the option skipChanges is true or false, not {skip_changes!r}.")
+    first = None if starting is None else -1 if starting == _LATEST else int(starting)
+    return Options(first, int(max_files), skip_changes == "true")
+
+
+# --- what Java asks ----------------------------------------------------------------------------------------------
+
+
+def begin(question: Question, spark: SparkSession) -> str:
+    """The columns of the stream, which are those of one version, and how many files a micro-batch may have."""
+    options = parse_options(question["options"])
+    found = resolved.resolve(question["table"], spark, question.get("columns"))
+    described = json.loads(describe(question["table"], found, spark))
+    return json.dumps({**described, "maxFiles": options.max_files})
+
+
+def newest(question: Question, spark: SparkSession) -> str:
+    """The position after all that is there now."""
+    table = _Table(question["table"], spark, parse_options(question["options"]))
+    return table.position(table.newest)
+
+
+def advance(question: Question, spark: SparkSession) -> str:
+    """The position after the next micro-batch: the same as `start` if nothing came in.
+
+    `maxFiles` may be missing; `last` is the position that must not be passed, or missing.
+    """
+    options = parse_options(question["options"])
+    table = _Table(question["table"], spark, options)
+    last = table.newest if question.get("last") is None else table.version_at(question["last"])
+    if question.get("start") is None and (options.starting is None or options.starting < 0):
+        return table.position(last)
+    start = table.first(last) if question.get("start") is None else table.version_at(question["start"])
+    return table.position(table.arrivals(start, last, question.get("maxFiles")).until)
+
+
+def batch(question: Question, spark: SparkSession) -> str:
+    """The rows between two positions; without `start` from the beginning."""
+    options = parse_options(question["options"])
+    table = _Table(question["table"], spark, options)
+    end = table.version_at(question["end"])
+    until, columns = (resolved.resolve(question["table"], spark, n) for n in (end, question["columns"]))
+    _check_columns(until.version, columns.version)
+    if question.get("start") is not None:
+        since = table.arrivals(table.version_at(question["start"]), end).since
+    elif options.starting is None:
+        since = -1
+    else:
+        since = end if options.starting < 0 else table.arrivals(table.first(end), end).since
+    return describe(question["table"], resolved.arrivals(until, since, columns), spark)
+
+
+def _check_columns(until: Version, columns: Version) -> None:
+    """Refuse columns that are newer than the query; older files can be read with its own."""
+    if until.number > columns.number and until.schema != columns.schema:
+        raise CoalesceError(
+            f"the columns of the table are others in version {until.number} than in version {columns.number}, with "
+            "which this query began; start it again, and it goes on with the new ones."
+        )
+
+
+# --- positions ---------------------------------------------------------------------------------------------------
+
+
+class _Table:
+    """The table of a stream, at the moment of one question."""
+
+    def __init__(self, location: str, spark: SparkSession, options: Options) -> None:
+        storage = resolved.storage_at(location, spark)
+        self.options = options
+        self.log = Log(storage)
+        self.head = self.log.head()
+        self.follower = Follower(self.log.load, Manifests(storage), options.skip_changes)
+
+    @property
+    def newest(self) -> int:
+        return self.head.number
+
+    def position(self, version: int) -> str:
+        """A position as Spark keeps it in the checkpoint."""
+        return json.dumps({"table": self.head.table_id, "version": version})
+
+    def version_at(self, position: str) -> int:
+        """The version that a position names."""
+        found: dict[str, Any] = json.loads(position)
+        if found["table"] != self.head.table_id:
+            raise CoalesceError(
+                "the table was dropped and created again since this stream began; start a new stream, with a new "
+                "checkpoint."
+            )
+        return int(found["version"])
+
+    def first(self, last: int) -> int:
+        """The version after which a stream with a `startingVersion` begins."""
+        wanted = self.options.starting
+        assert wanted is not None
+        if wanted > last + 1:
+            raise VersionNotFound(f"the stream cannot start with version {wanted}: the newest is {last}.")
+        return max(wanted - 1, 0)
+
+    def arrivals(self, start: int, last: int, max_files: int | None = None) -> Arrivals:
+        """What came in after version `start`."""
+        try:
+            return self.follower.next(start, last, max_files)
+        except VersionNotFound as error:
+            raise VersionNotFound(
+                f"the stream has not read on from version {start} in time: {error} Start a new stream, with a new "
+                "checkpoint."
+            ) from error
