@@ -1,0 +1,51 @@
+"""Any sequence of logical operations, written and read by Spark."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import invariant, run_state_machine_as_test
+
+import coalesce
+from coalesce.spark import engine as spark_engine
+from coalesce.spark import readback
+from coalesce.table.table import Table
+from tests.spark.frames import frame_of
+from tests.table.operations import LogicalOperations, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("work", ["here", "jobs"])
+def test_any_sequence_of_operations(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, work: str) -> None:
+    """The rows are those of a list after every step, and every entry is right, whether little is done here or by jobs."""
+    if work == "jobs":
+        monkeypatch.setattr(spark_engine, "LITTLE", 0)
+        monkeypatch.setattr(readback, "HERE_BYTES", -1)
+
+    class ThroughSpark(LogicalOperations):
+        """Gives DataFrames to a table that was opened with Spark."""
+
+        def data(self, rows: list[Row]) -> object:
+            arrow = super().data(rows)
+            assert isinstance(arrow, pa.Table)
+            return frame_of(spark, arrow)
+
+        def open(self, table: Table) -> Table:
+            return coalesce.open(table.location, spark=spark)
+
+        @invariant()
+        def spark_reads_the_rows(self) -> None:
+            """Spark finds the same rows as pyarrow."""
+            assert {row.k: tuple(row) for row in self.table.read().collect()} == {row[3]: row for row in self.rows}
+
+    few = settings(
+        max_examples=3,
+        stateful_step_count=10,
+        phases=[Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(ThroughSpark, settings=few)
