@@ -87,7 +87,7 @@ CONDITIONS = [
     "NOT (app = 'A' AND dt > DATE '2026-05-03')", "dt = '2026-05-03'", "dt > '2026-05'",
     "dt = TIMESTAMP '2026-05-03 00:00:00'", "extract(DAY FROM dt) = 3",
     "CAST(dt AS TIMESTAMP) > TIMESTAMP '2026-05-03 05:00:00'", "date_trunc('month', dt) = TIMESTAMP '2026-05-01'",
-    "ts > '2026-05-03'", "ts = TIMESTAMP '2026-05-03 12:00:00'", "CAST(ts AS DATE) = dt", "r = '1'", "r > '1.5'",
+    "ts > '2026-05-03'", "ts = TIMESTAMP '2026-05-03 12:00:00'", "CAST(ts AS DATE) = dt", "r = '1'", "r > '1'",
     "r = 1.0", "r IN (1L, 2S)", "k = '7'", "k & 1 = 1", "v = 'NaN'", "v > 'Infinity'", "amount = 1.5",
     "amount IN (1.5, 2)", "amount > 1.111111", "greatest(r, 2) = 2", "info = named_struct('a', 1, 'b', 'b1')",
     "char_length(app) = 1",

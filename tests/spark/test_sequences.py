@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("work", ["here", "jobs"])
 def test_any_sequence_of_operations(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, work: str) -> None:
-    """The rows are those of a list after every step, and every entry is right, whether little is done here or by jobs."""
+    """After every step the rows are those of a list and every entry is right, be the work done here or by jobs."""
     if work == "jobs":
         monkeypatch.setattr(spark_engine, "LITTLE", 0)
         monkeypatch.setattr(readback, "HERE_BYTES", -1)
