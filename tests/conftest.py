@@ -15,10 +15,11 @@ settings.load_profile("coalesce")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that asks for `spark`, so that `-m "not spark"` leaves out all that start a JVM."""
+    """Mark every test that asks for `spark`: `-m "not spark"` leaves all of them out, and one process runs all."""
     for item in items:
         if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
             item.add_marker("spark")
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
