@@ -14,6 +14,7 @@ settings.register_profile("coalesce", deadline=None)
 settings.load_profile("coalesce")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the processes take their shares
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that asks for `spark`: `-m "not spark"` leaves all of them out, and one process runs all."""
     for item in items:

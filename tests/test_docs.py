@@ -1,6 +1,6 @@
 """The documentation's examples run, and print what it says they print.
 
-A fence of `python run` is executed, one of `python run spark` with Spark; those of one page share their names and a
+A fence of `python run` is executed; those of one page share their names and a
 working directory, from top to bottom. A fence of `text` right after one is what it prints, sizes in bytes aside.
 """
 
@@ -30,21 +30,20 @@ class Example:
     output: str | None
 
 
-def examples(page: Path) -> tuple[list[Example], bool]:
-    """The examples of a page, and whether one of them needs Spark."""
+def examples(page: Path) -> list[Example]:
+    """The examples of a page."""
     text = page.read_text()
-    found, needs_spark = [], False
+    found = []
     for fence, follower in pairwise([*_FENCE.finditer(text), None]):
         info = [] if fence is None else fence["info"].split()
         if fence is None or info[:2] != ["python", "run"]:
             continue
-        needs_spark |= "spark" in info
         line = text.count("\n", 0, fence.start("body"))
         output = None
         if follower is not None and follower["info"] == "text" and text[fence.end() : follower.start()].isspace():
             output = follower["body"]
         found.append(Example(fence["body"], line, output))
-    return found, needs_spark
+    return found
 
 
 def without_sizes(text: str) -> str:
@@ -52,20 +51,15 @@ def without_sizes(text: str) -> str:
     return re.sub(r" +", " ", re.sub(r"[\d.]+ [KMG]?B\b", "0 B", text)).strip()
 
 
-@pytest.mark.spark  # of each page at least one example does
+@pytest.mark.usefixtures("spark")  # of each page at least one example needs it
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if "```python run" in p.read_text()], ids=lambda p: str(p.relative_to(ROOT))
 )
-def test_examples_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example marked to run does, from top to bottom, and prints what the page says."""
-    found, needs_spark = examples(page)
-    if needs_spark:
-        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for example in found:
+    for example in examples(page):
         printed = StringIO()
         with redirect_stdout(printed):
             # Blank lines in front, so that a failure names the line of the page.

@@ -75,8 +75,8 @@ class Novelty:
     [
         _filter("StringEndsWith", ("string",), "ab"),
         _filter("StringContains", ("string",), "ab"),
-        _filter("EqualTo", ("string",), object()),
-        _filter("In", ("string",), ("a", object())),
+        _filter("EqualTo", ("string",), Ellipsis),
+        _filter("In", ("string",), ("a", Ellipsis)),
         Novelty(("string",), 1),
         "text",
     ],
