@@ -3,9 +3,6 @@
 PYTHON ?= python3
 ARGS ?=
 
-# Two processes: one has the tests that share a Spark session, the other all that need none.
-WORKERS ?= -n 2 --dist loadgroup
-
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 # benchmarks/ and manifests/ are not part of a source distribution.
@@ -21,7 +18,7 @@ demo: $(INSTALLED) ## write a small table, query it and show what pruning did
 	$(BIN)/coalesce demo $(ARGS)
 
 test: lint ## lint, then run every test (ARGS="-k name" picks some)
-	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests $(ARGS)
 
 # The newest Spark the library is known to work with, in an environment of its own. What is pinned for Spark's sake in
 # constraints.txt is left to that Spark.
@@ -58,5 +55,5 @@ $(OTHER)/.installed: pyproject.toml constraints.txt
 	grep -v -E '^(pyspark|py4j|pandas|protobuf|grpcio|grpcio-status|googleapis-common-protos)==' constraints.txt \
 	    > $(OTHER)/constraints.txt
 	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OTHER)/constraints.txt \
-	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects]" pytest pytest-xdist hypothesis psutil
+	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects]" pytest hypothesis psutil
 	touch $@

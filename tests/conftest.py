@@ -14,13 +14,13 @@ settings.register_profile("coalesce", deadline=None)
 settings.load_profile("coalesce")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the processes take their shares
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that asks for `spark`: `-m "not spark"` leaves all of them out, and one process runs all."""
+    """Mark every test that asks for `spark`."""
     for item in items:
         if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
             item.add_marker("spark")
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker("shared")
 
 
 @pytest.fixture(scope="session")

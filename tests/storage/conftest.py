@@ -11,9 +11,7 @@ from tests.s3 import S3Location, s3_location, s3_server
 __all__ = ["s3_location", "s3_server", "storage"]
 
 
-@pytest.fixture(
-    params=["local", "s3", pytest.param("hadoop", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])]
-)
+@pytest.fixture(params=["local", "s3", pytest.param("hadoop", marks=[pytest.mark.spark, pytest.mark.shared])])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """An empty storage of each kind; Hadoop's is its local file system, which is the one that needs no cluster."""
     match request.param:
