@@ -6,17 +6,21 @@ from functools import partial
 import pyarrow as pa
 
 from coalesce.arrow.encode import Target, data_path, encode_file
-from coalesce.arrow.read import open_file
-from coalesce.arrow.rows import is_true
+from coalesce.arrow.groups import matching_groups
+from coalesce.arrow.read import OpenFile, open_file
+from coalesce.arrow.rows import asked_fields, is_true
 from coalesce.arrow.store import store
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
 from coalesce.predicate.expr import Bound
 from coalesce.table.engine import Place
 
 
 def rewrite(place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
     """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
+
+    A file of which nothing goes stays, and its entry with it.
 
     Each stays under the spec, rule and physical key of its file (or, if a column of that spec is gone, under the
     current one, wherever it lies). Its rows keep their order, and their ids and versions
@@ -27,22 +31,34 @@ def rewrite(place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFi
     return store(place.storage, makers)
 
 
-def _make(place: Place, directory: str, number: int, entry: DataFile, drop: Bound) -> tuple[bytes, DataFile] | None:
+def _make(
+    place: Place, directory: str, number: int, entry: DataFile, drop: Bound
+) -> tuple[bytes | None, DataFile] | None:
     version = place.version
     schema = version.schema
     with open_file(place.storage, entry, version) as file:
+        if not _has_match(file, drop, schema):
+            return None, entry
         rows = file.read(schema.fields, range(len(file.group_rows)))
         lineage = file.lineage()
     keep = ~is_true(drop, rows, schema)
     if not keep.any():
         return None
-    if not keep.all():
-        kept = pa.array(keep)
-        rows = rows.filter(kept)
-        lineage = None if lineage is None else lineage.filter(kept)
+    kept = pa.array(keep)
+    rows = rows.filter(kept)
+    lineage = None if lineage is None else lineage.filter(kept)
     spec = version.spec_to_rewrite(entry.spec_id)
     key = entry.physical_key if spec.spec_id == entry.spec_id else None
     target = Target(
         path=data_path(directory, number, spec, schema, key), spec=spec, rule_id=entry.rule_id, physical_key=key
     )
     return encode_file(rows, schema, target, max(entry.bytes / entry.rows, 1.0), lineage)
+
+
+def _has_match(file: OpenFile, drop: Bound, schema: Schema) -> bool:
+    """Whether `drop` is TRUE on some row, found with as few columns as that takes."""
+    asked = asked_fields(drop, schema)
+    return any(
+        group.all_match or is_true(drop, file.read(asked, [group.index]), schema).any()
+        for group in matching_groups(file, drop)
+    )

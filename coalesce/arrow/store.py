@@ -13,8 +13,8 @@ from coalesce.storage.base import Storage
 # would only hold more files in memory.
 _WORKERS: Final = 4
 
-# Makes a file: its bytes and its entry, or None if there is nothing to write.
-MakeFile = Callable[[], tuple[bytes, DataFile] | None]
+# Makes a file: its bytes and its entry, None for the bytes if the file is there already, or None for all of it.
+MakeFile = Callable[[], tuple[bytes | None, DataFile] | None]
 
 
 def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
@@ -26,8 +26,9 @@ def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
         if made is None:
             return None
         data, entry = made
-        begun.append(entry.path)
-        _put(storage, entry.path, data)
+        if data is not None:
+            begun.append(entry.path)
+            _put(storage, entry.path, data)
         return entry
 
     pool = ThreadPoolExecutor(min(_WORKERS, len(files)) or 1)

@@ -94,11 +94,15 @@ def _grouped(groups: Mapping[Value, str] | None, value: Value) -> Value | Group:
 
 @dataclass(frozen=True, slots=True)
 class SmallRequest:
-    """`coalesce.small("app", below="64MB")`, before the table gives the rule its ids."""
+    """`coalesce.small("app", below="64MB")`, before the table gives the rule its ids.
+
+    `target` is how large the table's data files should become, if the request says so; it is a property of the table.
+    """
 
     columns: tuple[str, ...]
     below: int
     group: str
+    target: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +121,13 @@ class KeepRequest:
 RuleRequest = SmallRequest | GroupRequest | KeepRequest
 
 
-def small(*columns: str, below: int | str = DEFAULT_BELOW, group: str = SMALL) -> SmallRequest:
-    """Let logical partitions under `below` bytes (`64 * 2**20` or `"64MB"`) share one on these fields."""
+def small(
+    *columns: str, below: int | str = DEFAULT_BELOW, target: int | str | None = None, group: str = SMALL
+) -> SmallRequest:
+    """Let logical partitions under `below` bytes (`64 * 2**20` or `"64MB"`) share files of about `target` bytes."""
     if not columns:
         raise SpecError('small() needs the partition field that may be shared, such as small("app").')
-    return SmallRequest(columns, parse_bytes(below), group)
+    return SmallRequest(columns, parse_bytes(below), group, None if target is None else parse_bytes(target))
 
 
 def group(column: str, groups: Mapping[str, Sequence[object]]) -> GroupRequest:
@@ -146,7 +152,7 @@ def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> R
     match request:
         case KeepRequest():
             return KeepAll(rule_id)
-        case SmallRequest(columns, below, group_):
+        case SmallRequest(columns, below, group_, _):
             return BySize(rule_id, tuple(spec.field(c).field_id for c in columns), group_, below)
         case GroupRequest(column, groups):
             field = spec.field(column)

@@ -5,6 +5,7 @@ loader in a jar of their own, where Spark finds `format("coalesce")` as it finds
 something of a table, it calls back to this process: one call, one string each way. Executors never see the classes.
 """
 
+import atexit
 import json
 import tempfile
 import zipfile
@@ -68,6 +69,7 @@ def _load_classes(gateway: Any) -> None:
     except Py4JError:
         jar = _packed(_compiled(gateway, loader))
         jvm.java.io.File(jar).deleteOnExit()
+        atexit.register(Path(jar).unlink, missing_ok=True)  # Spark may be killed
         loader.addURL(jvm.java.io.File(jar).toURI().toURL())
 
 

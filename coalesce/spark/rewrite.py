@@ -17,6 +17,7 @@ from coalesce.arrow.encode import ROW_ID, ROW_VERSION
 from coalesce.arrow.read import constants_of
 from coalesce.arrow.tuples import can_compute
 from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.types import FLOATING, Field
 from coalesce.model.values import column_of
@@ -57,14 +58,23 @@ return out.toString();
 
 
 def rewrite(spark_session: SparkSession, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
-    """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left."""
+    """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
+
+    A file of which nothing goes stays, and its entry with it. Which those are is found first, from the columns that
+    the condition speaks of.
+    """
+    matching = own_session(spark_session, SETTINGS)
+    rows = _named(rows_of(matching, place, files), place.version.schema)
+    found = rows.filter(condition(matching, drop)).select(f"{_whole(place.version.schema)}.{_FILE}").distinct()
+    touched = {row[0] for row in found.collect()}
     by_spec: dict[int, list[DataFile]] = defaultdict(list)
-    for file in files:
-        by_spec[file.spec_id].append(file)
+    for number in sorted(touched):
+        by_spec[files[number].spec_id].append(files[number])
     session = own_session(spark_session, SETTINGS | _ONE_FILE_A_TASK)
-    return [
+    written = [
         new for spec_id, members in by_spec.items() for new in _rewrite_of_spec(session, place, spec_id, members, drop)
     ]
+    return [*written, *(file for number, file in enumerate(files) if number not in touched)]
 
 
 def relayout(spark_session: SparkSession, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
@@ -84,10 +94,8 @@ def _rewrite_of_spec(
 ) -> list[DataFile]:
     schema, spec = place.version.schema, place.version.spec_by_id(spec_id)
     rows = rows_of(session, place, files)
-    # The condition speaks of logical names; all that is to be written lies beside them, under a name none of them has.
-    whole = "_rows" + "_" * max(len(f.name) for f in schema)
-    named = rows.select(F.struct("*").alias(whole), *(F.col(name_of(f)).alias(f.name) for f in schema))
-    kept = named.filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{whole}.*")
+    named = _named(rows, schema)
+    kept = named.filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{_whole(schema)}.*")
     columns = file_columns(rows, schema, spec)
     directories = _directories(place, spec, files)
     ready = kept.select(*columns, *directories)
@@ -100,6 +108,16 @@ def _rewrite_of_spec(
             old = files[int(new.path.split("/")[-2].partition("=")[2])]
             entries.append(entry(new, directory, spec_id, old.rule_id, old.physical_key))
         return entries
+
+
+def _named(rows: DataFrame, schema: Schema) -> DataFrame:
+    """Rows as a condition speaks of them, by logical names; beside those, in one struct, lies all there is."""
+    return rows.select(F.struct("*").alias(_whole(schema)), *(F.col(name_of(f)).alias(f.name) for f in schema))
+
+
+def _whole(schema: Schema) -> str:
+    """The name of that struct, which no column has."""
+    return "_rows" + "_" * max(len(f.name) for f in schema)
 
 
 def _directories(place: Place, spec: Spec, files: Sequence[DataFile]) -> list[Column]:

@@ -42,7 +42,7 @@ def open_storage(
     if scheme or (spark is not None and default_scheme(spark) not in (None, "file")):
         if spark is None:
             raise StorageError(
-                f"{text} needs a Spark session to be reached through Hadoop: pass spark=…"
+                f"{text} needs a Spark session, to be reached through Hadoop: coalesce.open(…, spark=spark)"
                 + ("; or write it as s3://… to go without." if scheme in ("s3a", "s3n") else ".")
             )
         return HadoopStorage(text, spark, create=(options or {}).get("put_if_absent"))

@@ -102,7 +102,10 @@ class Engine(Protocol):
         """
 
     def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
-        """Write the rows of `files` on which `drop` is not TRUE into new files, each under its own file's spec."""
+        """Write the rows of `files` on which `drop` is not TRUE into new files, each under its own file's spec.
+
+        A file in which `drop` is TRUE on no row is not written again: its own entry is returned for it.
+        """
 
     def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""

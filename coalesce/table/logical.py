@@ -28,9 +28,10 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None
     base = transaction.base
     transaction.matching = predicate
     whole, shared = split(make_plan(base, predicate, lambda ref: transaction.manifests.load(ref, base)))
-    transaction.remove([*whole, *shared])
-    if shared:
-        transaction.add(rewrite(shared, predicate))
+    written = rewrite(shared, predicate) if shared else []
+    stay = {f.path for f in shared}.intersection(f.path for f in written)
+    transaction.remove([f for f in (*whole, *shared) if f.path not in stay])
+    transaction.add([f for f in written if f.path not in stay])
 
 
 def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:

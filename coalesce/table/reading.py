@@ -102,7 +102,9 @@ class TableReader:
         )
 
     def history(self, limit: int | None = None) -> list[Version]:
-        """The versions still there, newest first."""
+        """The versions still there, newest first; at most `limit` of them."""
+        if limit is not None and limit < 0:
+            raise CoalesceError(f"history({limit}): say how many versions, or nothing for all.")
         numbers = self.log.numbers()[::-1]
         return [self.log.load(n) for n in numbers[:limit]]
 

@@ -11,11 +11,12 @@ from uuid import uuid4
 
 from coalesce.errors import (
     CoalesceError,
+    SchemaError,
     TableExists,
     TableNotFound,
 )
 from coalesce.model.datafile import DataFile
-from coalesce.model.rule import RuleRequest, keep_all, resolve
+from coalesce.model.rule import RuleRequest, SmallRequest, keep_all, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
 from coalesce.model.version import Version
@@ -24,7 +25,7 @@ from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
 from coalesce.table.changes import COMPACT
 from coalesce.table.compact import STEP_BYTES, Step, not_current, steps
-from coalesce.table.engine import COUNTED, Engine
+from coalesce.table.engine import COUNTED, TARGET_FILE_BYTES, Engine
 from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
 from coalesce.table.reading import TableReader, Where, engine_for
@@ -106,7 +107,8 @@ class Table(TableReader):
 
         def change(head: Version) -> Version:
             resolved = resolve(rule, max(r.rule_id for r in head.rules) + 1, head.spec, head.schema)
-            return replace(head, rules=(*head.rules, resolved), current_rule_id=resolved.rule_id)
+            properties = {**head.properties, **_target(rule)}
+            return replace(head, rules=(*head.rules, resolved), current_rule_id=resolved.rule_id, properties=properties)
 
         return self._change("set_rule", change)
 
@@ -235,6 +237,8 @@ def create_table(
 ) -> Table:
     """Create an empty table; TableExists if there is one."""
     columns = schema if isinstance(schema, Schema) else engine_for(engines, schema).infer_schema(schema)
+    if not columns.fields:
+        raise SchemaError("a table needs at least one column.")
     spec = Spec(0, parse_partition_fields(partition_by, columns))
     version = Version(
         number=0,
@@ -248,7 +252,7 @@ def create_table(
         current_spec_id=0,
         rules=(resolve(keep_all() if rule is None else rule, 0, spec, columns),),
         current_rule_id=0,
-        properties=dict(properties or {}),
+        properties={**_target(rule), **(properties or {})},
         max_column_id=columns.highest_id,
     )
     log = Log(storage)
@@ -259,3 +263,10 @@ def create_table(
     if newest is not None or not log.create(version):
         raise TableExists(f"there is a coalesce table at {storage.root} already; open it with coalesce.open().")
     return Table(storage, engines, log=log, version=version, time_zone=time_zone)
+
+
+def _target(rule: RuleRequest | None) -> dict[str, str]:
+    """What a request for a rule says of the table's file sizes."""
+    if isinstance(rule, SmallRequest) and rule.target is not None:
+        return {TARGET_FILE_BYTES: str(rule.target)}
+    return {}

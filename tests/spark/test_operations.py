@@ -16,7 +16,7 @@ from coalesce.spark import engine as spark_engine
 from coalesce.table.table import Table
 from tests.arrow.generated import plain_rows
 from tests.checker import check_files
-from tests.spark.frames import content, frame_of
+from tests.spark.frames import content, frame_of, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +98,23 @@ def row_ids(table: Table) -> dict[int, tuple[int, int]]:
             keys = file.read([table.schema.field("k")], range(len(file.group_rows))).column("k").to_pylist()
             found |= dict(zip(keys, zip(*(c.to_pylist() for c in lineage.columns), strict=True), strict=True))
     return found
+
+
+def test_a_file_of_which_nothing_goes_stays(spark: "SparkSession", table: Table) -> None:
+    """Bounds of `k` say that either file may have the row; the one that has not is not written again."""
+    table.append(frame_of(spark, events(["A", "B"], range(0, 100, 2))))
+    table.append(frame_of(spark, events(["A", "B"], range(1, 101, 2))))
+    even, odd = sorted((f for f in table.files()), key=lambda f: f.added_version or 0)
+
+    table.delete("k = 51 OR app IS NULL")
+    assert even in table.files()
+    assert odd not in table.files()
+    assert sorted(table.scan().to_arrow().column("k").to_pylist()) == [k for k in range(100) if k != 51]
+
+    before = table.files()
+    table.delete("k > 40 AND k < 42 AND v > 1000")
+    assert table.files() == before
+    assert len(stored(table)) == 3
 
 
 def test_partitions_that_look_alike_are_dropped_one_by_one(spark: "SparkSession", table: Table) -> None:
