@@ -44,6 +44,18 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         lambda _: coalesce.create("another", ["dt", "app"]),
         NO_ROWS,
     ),
+    "no columns": (
+        lambda _: coalesce.create("another", pa.schema([])),
+        "a table needs at least one column.",
+    ),
+    "a negative number of versions": (
+        lambda table: table.history(-1),
+        "history(-1): say how many versions, or nothing for all.",
+    ),
+    "a target that is no size": (
+        lambda _: create(partition_by=["app"], rule=coalesce.small("app", target="big")),
+        "'big' is not a size; write a number of bytes or \"64MB\".",
+    ),
     "partitioning by an unknown column": (
         lambda _: create(partition_by=["ap"]),
         "there is no column 'ap'; did you mean 'app'?",
