@@ -158,9 +158,9 @@ def test_a_spec_whose_column_was_dropped(tmp_path: Path) -> None:
 def test_tuple_order_is_claimed_only_if_it_holds(tmp_path: Path) -> None:
     """Rows keep their order in a rewrite, so an unsorted file stays one."""
     version = make_version(ROWS.schema, ["app"], small("app"))
-    mixed = pa.table({"n": [1, 2, 3], "app": ["b", "a", "b"]})
+    mixed = pa.table({"n": [1, 2, 3, 7], "app": ["b", "a", "b", "a"]})
     pq.write_table(mixed, tmp_path / "f.parquet")
-    file = DataFile(path="f.parquet", spec_id=0, rows=3, bytes=1000)
+    file = DataFile(path="f.parquet", spec_id=0, rows=4, bytes=1000)
     place = make_place(tmp_path, version)
     (left,) = rewrite(place, [file], bound(version, "n = 7"))
     assert encode.TUPLE_ORDER not in (pq.read_metadata(tmp_path / left.path).metadata or {})
