@@ -75,4 +75,4 @@ def make_plan_over(version: Version, files: Sequence[DataFile], where: str | Bou
             refs.append(ref)
     version = replace(version, manifests=tuple(refs), commit_id=uuid4().hex)
     predicate = bound(version, where) if isinstance(where, str) else where
-    return make_plan(version, predicate, lambda ref: loaded[ref.path])
+    return make_plan(version, predicate, lambda refs: [loaded[ref.path] for ref in refs])

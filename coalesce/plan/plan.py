@@ -13,7 +13,7 @@ import numpy as np
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex
-from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifest, PlannedManifest, kept_manifests, plan_manifest
+from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifests, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import conjuncts
@@ -28,7 +28,7 @@ class Plan:
     version: Version
     predicate: Bound
     manifests: tuple[PlannedManifest, ...]
-    load: LoadManifest
+    load: LoadManifests
     opaque: JudgeOpaque | None = None
 
     @property
@@ -105,15 +105,16 @@ class Plan:
         return f"<plan for {to_sql(self.predicate)}: {self.file_count} of {self.version.files} files>"
 
 
-def make_plan(version: Version, predicate: Bound, load: LoadManifest, opaque: JudgeOpaque | None = None) -> Plan:
-    """Plan a bound and normalized predicate on a version; `load` brings a manifest's index.
+def make_plan(version: Version, predicate: Bound, load: LoadManifests, opaque: JudgeOpaque | None = None) -> Plan:
+    """Plan a bound and normalized predicate on a version; `load` brings the indexes of manifests.
 
     `opaque` judges conditions that only an engine understands; without it they prune nothing.
     """
     judge = Judge(predicate, version.schema, opaque)
+    refs = kept_manifests(version, predicate)
     planned = (
-        plan_manifest(judge, ref, version.spec_by_id(ref.spec_id), load(ref))
-        for ref in kept_manifests(version, predicate)
+        plan_manifest(judge, ref, version.spec_by_id(ref.spec_id), index)
+        for ref, index in zip(refs, load(refs), strict=True)
     )
     return Plan(version, predicate, tuple(m for m in planned if len(m.files)), load, opaque)
 

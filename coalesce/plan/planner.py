@@ -6,7 +6,7 @@ the predicate be TRUE here?
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
@@ -29,7 +29,8 @@ from coalesce.predicate.project import bounds_domain
 
 _FEW = 4  # search if it leaves less than one tuple in so many; else judging all of them in one go is as fast
 
-LoadManifest = Callable[[ManifestRef], ManifestIndex]
+# Brings the indexes of manifests, in order.
+LoadManifests = Callable[[Sequence[ManifestRef]], Iterable[ManifestIndex]]
 Domains = dict[int, Domain]
 
 # Some distinct tuples of a manifest, or all of them (None).

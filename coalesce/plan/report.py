@@ -7,7 +7,7 @@ import numpy as np
 
 from coalesce.model.spec import field_text
 from coalesce.model.version import Version
-from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifest, PlannedManifest, kept_manifests
+from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifests, PlannedManifest, kept_manifests
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.outcomes import may_be_true
 from coalesce.predicate.render import to_sql
@@ -43,7 +43,7 @@ def make_report(
     version: Version,
     predicate: Bound,
     planned: Sequence[PlannedManifest],
-    load: LoadManifest,
+    load: LoadManifests,
     residual: Bound,
     opaque: JudgeOpaque | None = None,
 ) -> Report:
@@ -67,8 +67,8 @@ def make_report(
         ),
     ]
     after_keys, after_tuples = _Tally(), _Tally()
-    for ref in kept:
-        spec, index = version.spec_by_id(ref.spec_id), load(ref)
+    for ref, index in zip(kept, load(kept), strict=True):
+        spec = version.spec_by_id(ref.spec_id)
         everything = np.arange(len(index.entries))
         by_key = may_be_true(judge.outcomes(index.physical_domains(spec, version.schema, everything), len(everything)))
         after_keys.add(by_key, index.bytes)

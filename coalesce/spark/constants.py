@@ -27,7 +27,7 @@ from coalesce.model.transforms import Identity
 from coalesce.model.types import AtomicType, Field
 from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex, Positions
-from coalesce.plan.planner import LoadManifest
+from coalesce.plan.planner import LoadManifests
 from coalesce.predicate.outcomes import Mask
 from coalesce.spark.wire import crosses
 
@@ -37,7 +37,7 @@ class Constants:
     """What the files of a version have in common."""
 
     version: Version
-    load: LoadManifest
+    load: LoadManifests
 
     @cached_property
     def everywhere(self) -> tuple[Field, ...]:
@@ -88,7 +88,8 @@ class Constants:
         return [f for f in self._partition_columns if f not in self.everywhere]
 
     def _manifests(self) -> "list[tuple[ManifestIndex, Spec]]":
-        return [(self.load(ref), self.version.spec_by_id(ref.spec_id)) for ref in self.version.manifests]
+        refs = self.version.manifests
+        return [(i, self.version.spec_by_id(ref.spec_id)) for i, ref in zip(self.load(refs), refs, strict=True)]
 
     def _part_of(self, index: ManifestIndex, spec: Spec) -> Positions:
         """The part of each file: a bit for each column that its entry knows, and nothing says that it holds."""

@@ -2,7 +2,7 @@
 
 One string crosses to Python however many files there are. Parquet's Java library counts NaN as the greatest value when
 it writes bounds, and drops bounds with a NaN when it reads them. So if a floating-point column has bounds, they hold
-and there is no NaN; if it has none, there may be.
+and there is no NaN; if it has none, there may be. A library that is found to count otherwise has no bounds to say.
 """
 
 import struct
@@ -38,6 +38,13 @@ while (!directories.isEmpty()) {
     }
   }
 }
+org.apache.parquet.column.statistics.DoubleStatistics probe =
+  (org.apache.parquet.column.statistics.DoubleStatistics) org.apache.parquet.column.statistics.Statistics.createStats(
+    (org.apache.parquet.schema.Type) org.apache.parquet.schema.Types.required(
+      org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.DOUBLE).named("probe"));
+probe.updateStats(Double.NaN);
+probe.updateStats(1.0);
+boolean nanIsGreatest = Double.isNaN(probe.getMax());
 char end = (char) 0;
 StringBuilder out = new StringBuilder();
 java.util.Iterator footers =
@@ -82,7 +89,9 @@ for (int i = 0; footers.hasNext(); i++) {
     org.apache.parquet.column.statistics.Statistics s =
       (org.apache.parquet.column.statistics.Statistics) column.getValue();
     boolean known = !unbounded.contains(column.getKey());
-    boolean bounded = known && s.hasNonNullValue();
+    boolean floating = s instanceof org.apache.parquet.column.statistics.DoubleStatistics
+      || s instanceof org.apache.parquet.column.statistics.FloatStatistics;
+    boolean bounded = known && s.hasNonNullValue() && (nanIsGreatest || !floating);
     out.append(column.getKey()).append(end).append(sizes.get(column.getKey())).append(end)
        .append(s.isNumNullsSet() ? s.getNumNulls() : -1).append(end)
        .append(bounded ? java.util.HexFormat.of().formatHex(s.getMinBytes()) : "-").append(end)

@@ -6,6 +6,7 @@ for.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -65,9 +66,9 @@ class Resolved:
     version: Version
     since: int | None = None
 
-    def load(self, ref: ManifestRef) -> ManifestIndex:
-        """One of its manifests."""
-        return Manifests(self.storage).load(ref, self.version)
+    def load(self, refs: Sequence[ManifestRef]) -> Iterator[ManifestIndex]:
+        """Some of its manifests."""
+        return Manifests(self.storage).load_all(refs, self.version)
 
     def plan(self, predicate: Bound, opaque: JudgeOpaque | None = None) -> Plan:
         """Which of its files a query has to read."""

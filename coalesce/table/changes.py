@@ -23,8 +23,9 @@ def lost_files(old: Version, new: Version, manifests: Manifests) -> set[str]:
 def paths_only_in(version: Version, other: Version, manifests: Manifests) -> set[str]:
     """The files in those manifests of `version` that `other` does not name."""
     elsewhere = {ref.path for ref in other.manifests}
-    own = (ref for ref in version.manifests if ref.path not in elsewhere)
-    return {path for ref in own for path in manifests.load(ref, version).entries.core.column("path").to_pylist()}
+    own = [ref for ref in version.manifests if ref.path not in elsewhere]
+    indexes = manifests.load_all(own, version)
+    return {path for index in indexes for path in index.entries.core.column("path").to_pylist()}
 
 
 # --- a stream of new rows ----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None
     """Stage the removal of every row on which `predicate` is TRUE; `rewrite` writes shared files without them."""
     base = transaction.base
     transaction.matching = predicate
-    whole, shared = split(make_plan(base, predicate, lambda ref: transaction.manifests.load(ref, base)))
+    whole, shared = split(make_plan(base, predicate, lambda refs: transaction.manifests.load_all(refs, base)))
     written = rewrite(shared, predicate) if shared else []
     stay = {f.path for f in shared}.intersection(f.path for f in written)
     transaction.remove([f for f in (*whole, *shared) if f.path not in stay])

@@ -5,7 +5,8 @@ planner builds over it, can be shared by every table object of the process for a
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import numpy as np
@@ -22,6 +23,7 @@ from coalesce.storage.base import Storage
 
 MAX_ENTRIES = 10_000  # entries per manifest: what a plan decodes to find one file among them
 CACHE_BYTES = 1024 * 1024 * 1024
+_AT_ONCE = 16  # manifests that are read at the same time: most of it is waiting for the store
 
 
 class ManifestCache:
@@ -41,6 +43,9 @@ class ManifestCache:
 
     def __len__(self) -> int:
         return len(self._held)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._held
 
     def get(self, path: str) -> ManifestIndex | None:
         """The manifest stored under `path`, if it is held."""
@@ -87,14 +92,34 @@ class Manifests:
 
     def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         """The manifest `ref` of `version` points to."""
-        became_late = _may_have_been_dates(version, ref.spec_id)
-        key = f"{ref.path} as {became_late}" if became_late else ref.path
+        key = _key(ref, version)
         index = self.cache.get(key)
         if index is None:
-            entries = decode_manifest(self._read(ref, version), ref, version.spec_by_id(ref.spec_id))
-            index = ManifestIndex(dates_as_timestamps(entries, became_late))
+            index = self._decoded(ref, version)
             self.cache.put(key, index)
         return index
+
+    def load_all(self, refs: Sequence[ManifestRef], version: Version) -> Iterator[ManifestIndex]:
+        """The manifests that `refs` of `version` point to, in order; those that are not held several at a time."""
+        for first in range(0, len(refs), _AT_ONCE):
+            some = refs[first : first + _AT_ONCE]
+            missing = [ref for ref in some if _key(ref, version) not in self.cache]
+            read: dict[str, ManifestIndex] = {}
+            if len(missing) > 1:
+                with ThreadPoolExecutor(len(missing)) as pool:
+                    indexes = pool.map(lambda ref: self._decoded(ref, version), missing)
+                    read = {ref.path: index for ref, index in zip(missing, indexes, strict=True)}
+            for ref in some:
+                index = read.pop(ref.path, None)
+                if index is None:
+                    yield self.load(ref, version)
+                else:
+                    self.cache.put(_key(ref, version), index)
+                    yield index
+
+    def _decoded(self, ref: ManifestRef, version: Version) -> ManifestIndex:
+        entries = decode_manifest(self._read(ref, version), ref, version.spec_by_id(ref.spec_id))
+        return ManifestIndex(dates_as_timestamps(entries, _may_have_been_dates(version, ref.spec_id)))
 
     def _read(self, ref: ManifestRef, version: Version) -> bytes:
         try:
@@ -115,6 +140,12 @@ class Manifests:
         path = new_manifest_path()
         self.storage.put_if_absent(path, encoded.data)
         return path, encoded
+
+
+def _key(ref: ManifestRef, version: Version) -> str:
+    """What a manifest is held under."""
+    became_late = _may_have_been_dates(version, ref.spec_id)
+    return f"{ref.path} as {became_late}" if became_late else ref.path
 
 
 def _may_have_been_dates(version: Version, spec_id: int) -> tuple[int, ...]:

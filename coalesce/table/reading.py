@@ -143,7 +143,7 @@ class TableReader:
 
     def _plan(self, predicate: Bound) -> Plan:
         version = self._version
-        return make_plan(version, predicate, lambda ref: self.manifests.load(ref, version))
+        return make_plan(version, predicate, lambda refs: self.manifests.load_all(refs, version))
 
     def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
         """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""

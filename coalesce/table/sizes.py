@@ -14,13 +14,13 @@ from coalesce.model.values import values_of
 from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.plan import make_plan
-from coalesce.plan.planner import LoadManifest, PlannedManifest
+from coalesce.plan.planner import LoadManifests, PlannedManifest
 from coalesce.predicate.expr import TRUE
 from coalesce.table.layout import Known, one_nan
 from coalesce.table.tuples import among
 
 
-def measured(version: Version, load: LoadManifest, tuples: Sequence[LogicalTuple] | None) -> Known:
+def measured(version: Version, load: LoadManifests, tuples: Sequence[LogicalTuple] | None) -> Known:
     """Bytes of each of `tuples` of the current spec, and those that are alone; None asks for all tuples.
 
     Unless all are asked for, a rule that does not go by size gets no answer: it does not need one.

@@ -165,8 +165,7 @@ class Transaction:
         if not self._removed:
             return list(head.manifests)
         kept: list[ManifestRef] = []
-        for ref in head.manifests:
-            index = self.manifests.load(ref, head)
+        for ref, index in zip(head.manifests, self.manifests.load_all(head.manifests, head), strict=True):
             stays = np.array([p not in self._removed for p in index.entries.core.column("path").to_pylist()], np.bool_)
             if stays.all():
                 kept.append(ref)
@@ -184,7 +183,7 @@ class Transaction:
             return all_refs
         key = frozenset(r.path for r in crowd)
         if key not in self._merged:
-            parts = [self.manifests.load(r, head).entries for r in crowd]
+            parts = [index.entries for index in self.manifests.load_all(crowd, head)]
             self._merged[key] = self.manifests.write(concatenate(parts))
         rest = [r for r in all_refs if r.path not in key]
         return [*self._materialized(self._merged[key], crowd), *rest]

@@ -212,7 +212,7 @@ def matching_files(rows: dict[str, list[Row]], predicate: Bound, opaque: dict[st
 
 def plan(table: Table, predicate: Bound) -> Plan:
     """A plan of a predicate that is bound already."""
-    return make_plan(table.state, normalize(predicate), lambda ref: table.manifests.load(ref, table.state))
+    return make_plan(table.state, normalize(predicate), lambda refs: table.manifests.load_all(refs, table.state))
 
 
 @settings(max_examples=150)

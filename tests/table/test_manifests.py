@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -47,6 +48,39 @@ def test_the_cache_never_holds_more_than_its_bound(tmp_path: Path) -> None:
         assert 2 <= len(cache) <= 4
     assert cache.get(refs[-1].path) is not None
     assert cache.get(refs[0].path) is None
+
+
+def test_manifests_are_read_at_the_same_time(tmp_path: Path) -> None:
+    """A plan over many manifests of a slow store waits about as long as for one, and has them in their order."""
+    table = make_table(tmp_path, 12)
+    waiting, most = 0, 0
+
+    class Slow(LocalStorage):
+        """Takes its time for each answer."""
+
+        def read(self, path: str) -> bytes:
+            nonlocal waiting, most
+            waiting += 1
+            most = max(most, waiting)
+            time.sleep(0.1)
+            waiting -= 1
+            return super().read(path)
+
+    table.manifests = Manifests(Slow(tmp_path), ManifestCache())
+    assert [f.path for f in table.plan().files] == [f.path for f in make_reader(table).plan().files]
+    assert most > 6
+    most = 0
+    assert table.plan("app LIKE 'app-00%'").file_count == 1000
+    assert most == 0  # all of them are held by now
+
+
+def make_reader(table: Table) -> Table:
+    """Another one of the same table, that reads one manifest after the other."""
+    other = Table(table.storage, table.engines, version=table.state)
+    other.manifests = Manifests(table.storage, ManifestCache())
+    for ref in table.state.manifests:
+        other.manifests.load(ref, table.state)
+    return other
 
 
 def test_a_manifest_that_is_used_stays(tmp_path: Path) -> None:
