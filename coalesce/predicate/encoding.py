@@ -147,7 +147,8 @@ def encode(type_: AtomicType, column: pa.Array) -> tuple[Encoding, Codes]:
         return Keys(type_), keys_of(type_, column)
     encoded = column.dictionary_encode()
     sorted_values, ranks = sort_distinct(type_, encoded.dictionary)
-    indices = numbers(encoded.indices, null=0)
+    # 64 bits even where there is no value at all: LOWEST and HIGHEST are put beside codes, and NumPy would cut them.
+    indices = numbers(encoded.indices, null=0).astype(np.int64)
     return Ranks(type_, sorted_values), ranks[indices] if len(ranks) else indices
 
 

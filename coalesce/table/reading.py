@@ -229,7 +229,7 @@ class TableReader:
     def place(self, layout: str | None = None) -> Place:
         """This table at its current version, as engines see it."""
         version = self._version
-        load = partial(self.manifests.load, version=version)
+        load = partial(self.manifests.load_all, version=version)
         return Place(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
 
     def __repr__(self) -> str:

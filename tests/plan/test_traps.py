@@ -52,6 +52,32 @@ def damaged(table: Table, **changes: object) -> Table:
     return table
 
 
+@pytest.mark.parametrize(
+    ("type_", "value", "where"),
+    [
+        (pa.string(), "", "v = ''"),
+        (pa.string(), "x", "v IN ('x', 'y')"),
+        (pa.string(), "x", "v > 'a'"),
+        (pa.binary(), b"x", "v = X'78'"),
+        (pa.decimal128(30, 2), Decimal("1.50"), "v = 1.50"),
+        (pa.int64(), 7, "v = 7"),
+        (pa.float64(), 1.5, "v = 1.5D"),
+    ],
+)
+def test_unknown_statistics_beside_bounds_that_nobody_has(
+    tmp_path: Path, type_: pa.DataType, value: object, where: str
+) -> None:
+    """A file of NULLs has no bounds either; one without statistics must not be taken for one like it."""
+    table = table_of(tmp_path, {"p": (pa.string(), ["known", "unknown"]), "v": (type_, [None, value])})
+    transaction = table.transaction("damage")
+    (unknown,) = (f for f in table.files() if f.tuples == (("unknown",),))
+    transaction.remove(table.files())
+    transaction.add([replace(f, statistics={} if f == unknown else f.statistics) for f in table.files()])
+    table.commit(transaction)
+    assert found(table, where) == [1]
+    assert files(table, where) == 1
+
+
 STRINGS = (pa.string(), ["a", "b", None])
 
 
