@@ -154,7 +154,7 @@ def test_the_example_s_manifest_is_what_the_text_says() -> None:
     assert check_data_path(file.path, ref.path) == file.path
     index = ManifestIndex(entries)
     kept = {
-        where: make_plan(version, bound(version, where), lambda _: [index]).file_count
+        where: make_plan(version, bound(version, where), lambda refs: [index] * len(refs)).file_count
         for where in ("app = 'A'", "app = ''", "app IS NULL", "app = '[#small]'", "n > 12")
     }
     assert kept == {"app = 'A'": 0, "app = ''": 0, "app IS NULL": 1, "app = '[#small]'": 1, "n > 12": 0}
