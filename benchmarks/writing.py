@@ -60,14 +60,13 @@ def one_directory_each(frame: "DataFrame", directory: Path) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def new_table(spark: "SparkSession", frame: "DataFrame", directory: Path, target: str) -> Table:
+def new_table(spark: "SparkSession", frame: "DataFrame", directory: Path, below: str, target: str) -> Table:
     """An empty table whose small apps share."""
     return coalesce.create(
         directory,
         frame.schema,
         partition_by=["dt", "app"],
-        rule=coalesce.small("app"),
-        properties={"write.target-file-bytes": target},
+        rule=coalesce.small("app", below=below, target=target),
         spark=spark,
     )
 
@@ -86,22 +85,23 @@ def stages(table: Table) -> list[Result]:
     return [Result(f"  of that, {name}", took, "s") for name, took in engine.last_write.stages.items()]
 
 
-def measure(spark: "SparkSession", directory: Path, rows: int, target: str, known: bool) -> list[Result]:
+def measure(spark: "SparkSession", directory: Path, rows: int, below: str, target: str, known: bool) -> list[Result]:
     """Stage the input, warm up, and write both ways."""
     progress(f"staging {rows:,} rows")
     staged = str(directory / "staged")
     events(spark, rows).write.parquet(staged)
     progress("warming up")
     little = spark.read.parquet(staged).limit(_WARM_UP)
-    new_table(spark, little, directory / "warm-ours", target).append(little)
+    new_table(spark, little, directory / "warm-ours", below, target).append(little)
     one_directory_each(little.where("app < 'app-0100'"), directory / "warm-plain")
 
     progress("writing a coalesce table")
-    table = new_table(spark, spark.read.parquet(staged), directory / "ours", target)
+    table = new_table(spark, spark.read.parquet(staged), directory / "ours", below, target)
     ours = seconds(lambda: table.append(spark.read.parquet(staged)))
     ours_stages = stages(table)
     files, size = len(table.files()), table.state.bytes
     few = slivers(table, parse_bytes(target))
+    alone = sum(len(file.tuples or ()) == 1 for file in table.files())
     again: list[Result] = []
     if known:
         progress("appending the same once more, by history")
@@ -124,7 +124,7 @@ def measure(spark: "SparkSession", directory: Path, rows: int, target: str, know
         Result("partitionBy: bytes", plain_bytes / 2**20, "MB", "snappy, Spark's default"),
         Result("ours: write", ours, "s", f"{ours / plain:.0%} of partitionBy"),
         *ours_stages,
-        Result("ours: files", files, "files", f"{files / plain_files:.2%} of partitionBy"),
+        Result("ours: files", files, "files", f"{files / plain_files:.2%} of partitionBy; {alone} of one app alone"),
         Result("ours: bytes", size / 2**20, "MB", f"zstd; {size / plain_bytes:.0%} of partitionBy"),
         Result("ours: slivers", few, "files", f"under half of {target}, and not the last of their run"),
         *again,
@@ -135,6 +135,7 @@ def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000_000, help="how many rows (default: 20,000,000)")
+    parser.add_argument("--below", default="64MB", help="logical partitions under this share files (default: 64MB)")
     parser.add_argument("--target", default="64MB", help="how large data files should become (default: 64MB)")
     parser.add_argument("--memory", default="4g", help="the driver's memory (default: 4g)")
     parser.add_argument("--known", action="store_true", help="append once more with layout known")
@@ -143,7 +144,7 @@ def main() -> None:
     spark = coalesce.session("local[2]", **{"spark.driver.memory": asked.memory})
     directory = Path(tempfile.mkdtemp(prefix="coalesce-writing-", dir=asked.directory))
     try:
-        results = measure(spark, directory, asked.rows, asked.target, asked.known)
+        results = measure(spark, directory, asked.rows, asked.below, asked.target, asked.known)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         spark.stop()
