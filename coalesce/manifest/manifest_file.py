@@ -202,6 +202,9 @@ def manifest_bounds(entries: Entries) -> tuple[FieldBounds, ...] | None:
         return None
     lists = whole(entries.core.column("tuples"))
     flat = lists.flatten()
+    firsts = column_from(
+        np.repeat(numbers(lists.offsets)[:-1], np.diff(numbers(lists.offsets))) - lists.offsets[0].as_py()
+    )
     bounds = []
     for field_id in entries.field_ids:
         type_ = entries.tuple_type(field_id)
@@ -209,9 +212,23 @@ def manifest_bounds(entries: Entries) -> tuple[FieldBounds, ...] | None:
         lower, upper = value_range(type_, column)
         if max(_length(lower), _length(upper)) > _MAX_BOUND_LENGTH:
             continue
-        has_null = column.null_count > 0
-        bounds.append(FieldBounds(field_id=field_id, type=type_, lower=lower, upper=upper, has_null=has_null))
+        bounds.append(
+            FieldBounds(
+                field_id=field_id,
+                type=type_,
+                lower=lower,
+                upper=upper,
+                has_null=column.null_count > 0,
+                constant=_all_alike(column, column.take(firsts)),
+            )
+        )
     return tuple(bounds)
+
+
+def _all_alike(column: pa.Array, other: pa.Array) -> bool:
+    """Whether two columns are the same at every place; a NaN is like nothing."""
+    same = pc.fill_null(pc.equal(column, other), False)
+    return bool(pc.all(pc.or_(same, pc.and_(column.is_null(), other.is_null())), min_count=0).as_py())
 
 
 def _length(value: Value) -> int:

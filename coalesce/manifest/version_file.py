@@ -166,6 +166,7 @@ def _bounds(bounds: FieldBounds) -> Json:
         "lower": to_json(bounds.type, bounds.lower),
         "upper": to_json(bounds.type, bounds.upper),
         "has_null": bounds.has_null,
+        **({} if bounds.constant is None else {"constant": bounds.constant}),
     }
 
 
@@ -372,7 +373,7 @@ def _read_manifest(node: Node) -> ManifestRef:
 
 def _read_bounds(node: Node) -> FieldBounds:
     type_ = _read_atomic_type(node["type"])
-    lower, upper = node.get("lower"), node.get("upper")
+    lower, upper, constant = node.get("lower"), node.get("upper"), node.get("constant")
     if (lower is None) != (upper is None):
         raise node.wrong("lower and upper are null together or not at all.")
     return FieldBounds(
@@ -381,4 +382,5 @@ def _read_bounds(node: Node) -> FieldBounds:
         lower=None if lower is None else _read_value(lower, type_),
         upper=None if upper is None else _read_value(upper, type_),
         has_null=node["has_null"].flag,
+        constant=None if constant is None else constant.flag,
     )

@@ -26,7 +26,8 @@ WRITER_FEATURES = frozenset(
 class FieldBounds:
     """The range of one partition field over all tuples of a manifest.
 
-    `lower` and `upper` are None only when every value is NULL. NaN is the greatest value, as in Spark.
+    `lower` and `upper` are None only when every value is NULL. NaN is the greatest value, as in Spark. `constant` says
+    whether each file has but one value of the field; None is unknown.
     """
 
     field_id: int
@@ -34,6 +35,7 @@ class FieldBounds:
     lower: Value
     upper: Value
     has_null: bool
+    constant: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

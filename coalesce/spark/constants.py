@@ -2,7 +2,8 @@
 
 Spark takes them for partition values: it need not read them, and a join with a filtered dimension skips the files of
 all other days (dynamic partition pruning). A column counts only if it is constant in *every* file of the version, since
-Spark wants to know before it knows which files it will read.
+Spark wants to know before it knows which files it will read. The version says so of each manifest, and a manifest has
+to be read for that only if it does not.
 
 A file that was adopted from a Hive-style directory even lacks its partition columns: only the entry has their values.
 As long as those columns are constant everywhere, that is no matter. But when shared files join the table, `app` has to
@@ -25,7 +26,7 @@ from coalesce.errors import CoalesceError
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity
 from coalesce.model.types import AtomicType, Field
-from coalesce.model.version import Version
+from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS, ManifestRef, Version
 from coalesce.plan.index import ManifestIndex, Positions
 from coalesce.plan.planner import LoadManifests
 from coalesce.predicate.outcomes import Mask
@@ -45,15 +46,23 @@ class Constants:
         specs = [self.version.spec_by_id(i) for i in {m.spec_id for m in self.version.manifests}]
         found = [f for f in self._partition_columns if specs and all(_position(s, f.id) is not None for s in specs)]
         found = [f for f in found if crosses(_type(f))]
-        for index, spec in self._manifests():
-            found = [f for f in found if bool(by_file(index, spec, f.id).known.all())]
+        told = [(ref, {b.field_id: b.constant for b in ref.bounds or ()}) for ref in self.version.manifests]
+        for ref, constant in told:
+            found = [f for f in found if constant.get(self._field_id(ref, f)) is not False]
+        for ref, constant in told:
+            silent = [f for f in found if constant.get(self._field_id(ref, f)) is None]
+            if silent:
+                (index,) = self.load([ref])
+                spec = self.version.spec_by_id(ref.spec_id)
+                several = {f.id for f in silent if not bool(by_file(index, spec, f.id).known.all())}
+                found = [f for f in found if f.id not in several]
         return tuple(found)
 
     @cached_property
     def parts(self) -> tuple[int, ...]:
         """The parts the version has: 0 and, if files may lack columns that others hold, some more."""
         numbers = {0}
-        if self._sometimes:
+        if self._sometimes and MATERIALIZE_PARTITION_COLUMNS not in self.version.writer_features:
             for index, spec in self._manifests():
                 numbers.update(np.unique(self._part_of(index, spec)).tolist())
         return tuple(sorted(numbers))
@@ -86,6 +95,13 @@ class Constants:
     def _sometimes(self) -> list[Field]:
         """The partition columns that some files hold several values of."""
         return [f for f in self._partition_columns if f not in self.everywhere]
+
+    def _field_id(self, ref: ManifestRef, column: Field) -> int:
+        """The partition field that is the column itself, under the spec of a manifest, which has it."""
+        spec = self.version.spec_by_id(ref.spec_id)
+        position = _position(spec, column.id)
+        assert position is not None
+        return spec.fields[position].field_id
 
     def _manifests(self) -> "list[tuple[ManifestIndex, Spec]]":
         refs = self.version.manifests

@@ -341,6 +341,25 @@ def test_bounds_cover_every_tuple() -> None:
     assert (app.lower, app.upper, app.has_null, app.type) == ("", "__HIVE_DEFAULT_PARTITION__", True, STRING)
 
 
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from([1, 2, None]), st.sampled_from(["a", "", None])), min_size=1, unique=True),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_a_field_of_which_each_file_has_one_value(tuples_of_files: list[list[LogicalTuple]]) -> None:
+    """`constant` says so exactly: of all files together, however many tuples each has."""
+    files = [
+        DataFile(path=f"{n}", spec_id=4, rows=len(t), bytes=1, tuples=tuple(t), tuple_rows=(1,) * len(t), complete=True)
+        for n, t in enumerate(tuples_of_files)
+    ]
+    bounds = example(files)[1].bounds or ()
+    assert [b.constant for b in bounds] == [
+        all(len({t[position] for t in tuples}) == 1 for tuples in tuples_of_files) for position in range(2)
+    ]
+
+
 @pytest.mark.parametrize(
     "unknown",
     [
@@ -374,6 +393,7 @@ def test_bounds_of_floats_and_of_long_strings() -> None:
     assert bounds.field_id == 1000
     assert (bounds.lower, bounds.has_null) == (1.5, True)
     assert math.isnan(bounds.upper)  # type: ignore[arg-type]
+    assert bounds.constant is False
 
 
 # --- damage ------------------------------------------------------------------------------------------------------

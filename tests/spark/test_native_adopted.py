@@ -1,5 +1,6 @@
 """Files that lack their partition columns, as a Hive-style directory has them: the entries know the values."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 
 import coalesce
 from coalesce.model.datafile import DataFile
+from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ def adopt(table: Table, root: Path, apps: list[str | None], days: int) -> None:
         )
     transaction = table.transaction("adopt")
     transaction.add(files)
+    # The format's word for it: not every file holds the columns its tuples are made of.
+    transaction.change(
+        lambda head: replace(head, writer_features=head.writer_features - {MATERIALIZE_PARTITION_COLUMNS})
+    )
     table.commit(transaction)
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
+from coalesce.table.manifests import SHARED_CACHE
 from coalesce.table.table import Table
 from tests.spark.events import DAYS, make_events
 
@@ -104,6 +105,18 @@ def test_dynamic_partition_pruning(spark: "SparkSession", events: Table, tmp_pat
     assert spark.sql(join).collect()[0].c == events.count("dt IN (DATE '2026-05-03', DATE '2026-05-04')")
     assert files_read(spark.sql(join)) == [6]
     assert "dynamicpruning" in explained(spark.sql(join))
+
+
+@pytest.mark.usefixtures("plainly_planned")
+def test_a_query_reads_the_manifests_it_needs(spark: "SparkSession", tmp_path: Path) -> None:
+    """What Spark has to know of all files, such as that each has one day, the version says without its manifests."""
+    table = make_events(tmp_path / "events")
+    SHARED_CACHE.clear()
+    frame = spark.read.format("coalesce").load(table.location)
+    assert frame.where("dt = DATE '2001-01-01'").collect() == []
+    assert len(SHARED_CACHE) == 0
+    assert frame.where("dt = DATE '2026-05-03'").count() == table.count("dt = DATE '2026-05-03'")
+    assert "PartitionFilters: [isnotnull(dt" in explained(frame.where("dt = DATE '2026-05-03'"))
 
 
 @pytest.mark.usefixtures("plainly_planned")
