@@ -11,7 +11,8 @@ except that only the files count that came in after the version it begins after.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from coalesce.model.version import Version
 from coalesce.spark import resolved
 from coalesce.spark.read import Question, describe
 from coalesce.spark.travel import AS_OF, VERSION
-from coalesce.table.changes import Arrivals, Follower
+from coalesce.table.changes import Follower
 from coalesce.table.log import Log
 from coalesce.table.manifests import Manifests
 
@@ -87,7 +88,7 @@ def advance(question: Question, spark: SparkSession) -> str:
     if question.get("start") is None and (options.starting is None or options.starting < 0):
         return table.position(last)
     start = table.first(last) if question.get("start") is None else table.version_at(question["start"])
-    return table.position(table.arrivals(start, last, question.get("maxFiles")).until)
+    return table.position(table.next(start, last, question.get("maxFiles")))
 
 
 def batch(question: Question, spark: SparkSession) -> str:
@@ -98,11 +99,11 @@ def batch(question: Question, spark: SparkSession) -> str:
     until, columns = (resolved.resolve(question["table"], spark, n) for n in (end, question["columns"]))
     _check_columns(until.version, columns.version)
     if question.get("start") is not None:
-        since = table.arrivals(table.version_at(question["start"]), end).since
+        since = table.since(table.version_at(question["start"]), end)
     elif options.starting is None:
         since = -1
     else:
-        since = end if options.starting < 0 else table.arrivals(table.first(end), end).since
+        since = end if options.starting < 0 else table.since(table.first(end), end)
     return describe(question["table"], resolved.arrivals(until, since, columns), spark)
 
 
@@ -111,7 +112,7 @@ def _check_columns(until: Version, columns: Version) -> None:
     if until.number > columns.number and until.schema != columns.schema:
         raise CoalesceError(
             f"the columns of the table are others in version {until.number} than in version {columns.number}, with "
-            "which this query began; start it again, and it goes on with the new ones."
+            "which this query began; load the table again and start the query, and it goes on with the new ones."
         )
 
 
@@ -154,12 +155,23 @@ class _Table:
             raise VersionNotFound(f"the stream cannot start with version {wanted}: the newest is {last}.")
         return max(wanted - 1, 0)
 
-    def arrivals(self, start: int, last: int, max_files: int | None = None) -> Arrivals:
-        """What came in after version `start`."""
-        try:
-            return self.follower.next(start, last, max_files)
-        except VersionNotFound as error:
-            raise VersionNotFound(
-                f"the stream has not read on from version {start} in time: {error} Start a new stream, with a new "
-                "checkpoint."
-            ) from error
+    def next(self, start: int, last: int, max_files: int | None) -> int:
+        """The version that the micro-batch after version `start` ends with."""
+        with _in_time(start):
+            return self.follower.next(start, last, max_files).until
+
+    def since(self, start: int, last: int) -> int:
+        """The version after which the files came in that the micro-batch after version `start` has."""
+        with _in_time(start):
+            return self.follower.since(start, last)
+
+
+@contextmanager
+def _in_time(start: int) -> Iterator[None]:
+    """Say what it means for a stream that a version is not there."""
+    try:
+        yield
+    except VersionNotFound as error:
+        raise VersionNotFound(
+            f"the stream has not read on from version {start} in time: {error} Start a new one, with a new checkpoint."
+        ) from error

@@ -53,7 +53,7 @@ class Follower:
 
     def next(self, start: int, last: int, max_files: int | None = None) -> Arrivals:
         """What came in after version `start` and not after `last`; a version is taken whole, however many files."""
-        since = self._passed_over(start, last)
+        since = self.since(start, last)
         until, version = since, self.load(since)
         first_files = version.files
         while until < last:
@@ -65,8 +65,8 @@ class Follower:
             until, version = until + 1, following
         return Arrivals(since, until)
 
-    def _passed_over(self, start: int, last: int) -> int:
-        """The last of the versions after `start` that bring nothing, if the first of them does not."""
+    def since(self, start: int, last: int) -> int:
+        """Where `next` begins: at `start`, or at the last of the versions right after it that bring nothing."""
         version = self.load(start)
         while version.number < last:
             following = self.load(version.number + 1)
