@@ -52,7 +52,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 $(OTHER)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(OTHER)
-	grep -v -E '^(pyspark|py4j|pandas|protobuf|grpcio|grpcio-status|googleapis-common-protos)==' constraints.txt \
+	grep -v -E '^(pyspark|py4j|protobuf|grpcio|grpcio-status|googleapis-common-protos)==' constraints.txt \
 	    > $(OTHER)/constraints.txt
 	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OTHER)/constraints.txt \
 	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects]" pytest hypothesis psutil
