@@ -19,7 +19,9 @@ import sys
 from pyspark.sql import SparkSession
 
 import coalesce
+from coalesce.spark.jre import spark_java_home
 
+os.environ["JAVA_HOME"] = str(spark_java_home())  # the server is PySpark's own, which looks for Java nowhere else
 os.environ["PYSPARK_PYTHON"] = sys.executable  # the server's workers need pyarrow and this package
 location, place = sys.argv[1], sys.argv[2]
 spark = (
