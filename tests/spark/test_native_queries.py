@@ -98,7 +98,6 @@ CONDITIONS = [
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.ansi.enabled", "false"),
         ("spark.sql.session.timeZone", "America/New_York"),
         ("spark.sql.caseSensitive", "true"),
