@@ -42,7 +42,7 @@ def test_any_sequence_of_operations(spark: "SparkSession", monkeypatch: pytest.M
             assert {row.k: tuple(row) for row in self.table.read().collect()} == {row[3]: row for row in self.rows}
 
     few = settings(
-        max_examples=3,
+        max_examples=2,
         stateful_step_count=10,
         phases=[Phase.generate],
         database=None,

@@ -15,7 +15,18 @@ from coalesce.table.changes import Arrivals, Follower, lost_files
 from coalesce.table.table import Table
 
 SCHEMA = pa.schema([("app", pa.string()), ("k", pa.int64())])
-STEPS = ["append", "append", "append", "two files", "delete", "overwrite", "compact", "rename", "rollback", "truncate"]
+STEPS = [
+    "append",
+    "append",
+    "append",
+    "two files",
+    "delete",
+    "overwrite",
+    "compact",
+    "property",
+    "rollback",
+    "truncate",
+]
 
 
 def make_table(path: Path) -> Table:
@@ -40,9 +51,8 @@ def take(table: Table, step: str, number: int) -> None:
         case "compact":
             table.set_rule(coalesce.keep_all() if number % 2 else coalesce.small("app"))
             list(table.compact())
-        case "rename":
-            table.rename_column(table.schema.fields[1].name, f"k{number}")
-            table.rename_column(f"k{number}", "k")
+        case "property":
+            table.set_properties({"owner": str(number)})
         case "rollback":
             table.rollback(number // 2 % (table.version + 1))
         case "truncate":
