@@ -6,8 +6,8 @@ The three questions arrive through the bridge, on whichever thread of Spark's as
     estimate   in the optimizer: how much the query's filters leave
     listing    when the scan begins: the files
 
-Filters arrive as SQL. One that does not parse or bind is left out: its files are kept, and Spark, which has all filters
-too, checks the rows.
+Filters arrive as SQL, each with the time zone it is written in. One that does not parse or bind is left out: its files
+are kept, and Spark, which has all filters too, checks the rows.
 """
 
 import json
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from coalesce.errors import PredicateError
-from coalesce.model.schema import all_fields
+from coalesce.model.schema import Schema, all_fields
 from coalesce.model.types import AtomicType, Field
 from coalesce.plan.plan import Plan
 from coalesce.plan.report import Report, human_bytes, make_report
@@ -34,6 +34,7 @@ from coalesce.spark.opaque import Catalyst
 from coalesce.spark.resolved import Remembered, Resolved
 from coalesce.spark.schema import spark_schema, spark_type
 from coalesce.spark.travel import wanted_version
+from coalesce.spark.wire import END
 
 Question = Mapping[str, Any]
 
@@ -130,9 +131,12 @@ def _recall(question: Question) -> Resolved:
 
 
 def _plan(question: Question, found: Resolved, evaluator: Any) -> Plan:
-    """The plan under the question's filters. One that the optimizer has seen is not made again for its scan."""
+    """The plan under the question's filters. One that the optimizer has seen is not made again for its scan.
+
+    Unless the session has other settings by now: what Catalyst makes of a condition may depend on them.
+    """
     scan = question.get("scan")
-    key = (scan, question["key"], frozenset(question["filters"]))
+    key = (scan, question["key"], question["settings"], frozenset(question["filters"]))
     plan = None if scan is None else _plans.get(key)
     if plan is None:
         predicate = normalize(_predicate(question, found))
@@ -153,20 +157,19 @@ def _description(plan: Plan) -> str:
 
 
 def _predicate(question: Question, found: Resolved) -> Bound:
-    bound = [b for b in (_bound(text, question, found) for text in question["filters"]) if b is not None]
+    bound = [b for b in (_bound(zoned, found.version.schema) for zoned in question["filters"]) if b is not None]
     return And(tuple(bound)) if bound else TRUE
 
 
-def _bound(text: str, question: Question, found: Resolved) -> Bound | None:
-    """One filter, or None if it is not understood."""
-    time_zone = question["timeZone"]
+def _bound(zoned: str, schema: Schema) -> Bound | None:
+    """One filter, or None if it is not understood.
+
+    It comes with its time zone and has the table's own names: nothing in it is for the session's settings to say,
+    which may have changed since the query was analysed.
+    """
+    time_zone, _, text = zoned.partition(END)
     try:
-        return bind(
-            parse(text, time_zone=time_zone),
-            found.version.schema,
-            case_sensitive=question["caseSensitive"],
-            time_zone=time_zone,
-            text=text,
-        )
+        parsed = parse(text, time_zone=time_zone)
+        return bind(parsed, schema, case_sensitive=True, time_zone=time_zone, text=text)
     except PredicateError:
         return None

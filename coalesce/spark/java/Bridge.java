@@ -26,13 +26,11 @@ public final class Bridge {
     python = answers;
   }
 
-  /** A question, with what Python needs to read SQL text as this session means it. */
+  /** A question, with the zone that a time in the options has if it names none. */
   static Map question(String call) {
     HashMap question = new HashMap();
-    SQLConf conf = SQLConf.get();
     question.put("call", call);
-    question.put("timeZone", conf.sessionLocalTimeZone());
-    question.put("caseSensitive", Boolean.valueOf(conf.caseSensitiveAnalysis()));
+    question.put("timeZone", SQLConf.get().sessionLocalTimeZone());
     return question;
   }
 

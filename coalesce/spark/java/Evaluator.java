@@ -1,17 +1,18 @@
 package coalesce.spark;
 
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
 
 /**
  * Conditions that only Catalyst understands, evaluated by Catalyst, here in the driver.
@@ -20,10 +21,13 @@ import scala.jdk.javaapi.CollectionConverters;
  * those values decides which files may match. The expression is the query's own, analysed and typed.
  */
 public final class Evaluator {
-  private final Collection filters;
-  private Map conditions; // SQL text -> boolean expression; filled at the first question
+  private static final Object AMBIGUOUS = new Object();
 
-  Evaluator(Collection filters) {
+  private final Map filters; // as `Filters.bySql` makes them
+  private final SQLConf settings = SQLConf.get(); // the query's; the question may come on another thread
+  private Map conditions; // SQL text -> boolean expression, or AMBIGUOUS; filled at the first question
+
+  Evaluator(Map filters) {
     this.filters = filters;
   }
 
@@ -34,10 +38,29 @@ public final class Evaluator {
    * of the query's, or one that must not be evaluated here.
    */
   public synchronized String evaluate(String sql, String columns, String rows) {
-    Expression condition = (Expression) conditions().get(stripped(sql));
-    if (condition == null) {
-      return "";
+    return (String) SQLConf.withExistingConf(settings, new Evaluation(this, sql, columns, rows));
+  }
+
+  private static final class Evaluation extends AbstractFunction0 {
+    private final Evaluator evaluator;
+    private final String sql;
+    private final String columns;
+    private final String rows;
+
+    Evaluation(Evaluator evaluator, String sql, String columns, String rows) {
+      this.evaluator = evaluator;
+      this.sql = sql;
+      this.columns = columns;
+      this.rows = rows;
     }
+
+    public Object apply() {
+      Object condition = evaluator.conditions().get(stripped(sql));
+      return condition instanceof Expression ? outcomes((Expression) condition, columns, rows) : "";
+    }
+  }
+
+  private static String outcomes(Expression condition, String columns, String rows) {
     StructType types = types(condition, columns);
     if (types == null) {
       return "";
@@ -90,17 +113,44 @@ public final class Evaluator {
   private Map conditions() {
     if (conditions == null) {
       conditions = new HashMap();
-      Iterator each = filters.iterator();
+      Iterator each = filters.entrySet().iterator();
       while (each.hasNext()) {
-        collect((Expression) each.next());
+        Map.Entry filter = (Map.Entry) each.next();
+        String key = (String) filter.getKey();
+        String zone = key.substring(0, key.indexOf(Filters.END));
+        SQLConf.withExistingConf(Filters.inZone(zone), new Collection(this, (Expression) filter.getValue()));
       }
     }
     return conditions;
   }
 
+  /** In the zone that the filter's text is written in. */
+  private static final class Collection extends AbstractFunction0 {
+    private final Evaluator evaluator;
+    private final Expression filter;
+
+    Collection(Evaluator evaluator, Expression filter) {
+      this.evaluator = evaluator;
+      this.filter = filter;
+    }
+
+    public Object apply() {
+      evaluator.collect(filter);
+      return null;
+    }
+  }
+
+  /**
+   * Two conditions may differ in what their texts do not say, such as the time zone of `hour(ts)` or what a CAST does
+   * that fails. Neither is evaluated then.
+   */
   private void collect(Expression expression) {
     if (expression.dataType() instanceof BooleanType && expression.deterministic() && !callsUser(expression)) {
-      conditions.put(stripped(expression.sql()), expression);
+      String text = stripped(expression.sql());
+      Object other = conditions.put(text, expression);
+      if (other != null && (other == AMBIGUOUS || !Filters.alike((Expression) other, expression))) {
+        conditions.put(text, AMBIGUOUS);
+      }
     }
     Seq children = expression.children();
     for (int i = 0; i < children.size(); i++) {

@@ -8,14 +8,20 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractPartialFunction;
 
 /** What a query asks of a scan's rows, as Catalyst has it, made ready for Python or applied here. */
@@ -40,10 +46,12 @@ final class Filters {
   }
 
   /**
-   * SQL text → expression, attributes by their bare names. `names` says what the table calls an attribute (by its id)
-   * where the query may have written it differently; null where Spark has seen to that.
+   * Zone, NUL, SQL text → expression, attributes by their bare names. `names` says what the table calls an attribute
+   * (by its id) where the query may have written it differently; null where Spark has seen to that.
    *
-   * <p>What needs a subquery's result or is not deterministic is left out: Spark checks it in the rows.
+   * <p>The text means the same whatever the session's time zone is by the time it is read: its timestamps are written
+   * in the zone that the filter's casts have had since the query was analysed, and that zone goes with it. What needs a
+   * subquery's result, is not deterministic or has casts in several zones is left out: Spark checks it in the rows.
    */
   static Map bySql(Seq filters, Map names) {
     return bySql(CollectionConverters.asJava(filters), names);
@@ -53,16 +61,53 @@ final class Filters {
     LinkedHashMap found = new LinkedHashMap();
     for (int i = 0; i < filters.size(); i++) {
       Expression filter = (Expression) filters.get(i);
-      if (filter.deterministic() && !hasPlan(filter)) {
+      String zone = zone(filter, null);
+      if (filter.deterministic() && !hasPlan(filter) && !SEVERAL.equals(zone)) {
+        zone = zone == null ? "UTC" : zone;
         try {
           Expression bare = (Expression) filter.transform(new Bare(names));
-          found.put(bare.sql(), bare);
+          found.put(zone + END + SQLConf.withExistingConf(inZone(zone), new Sql(bare)), bare);
         } catch (RuntimeException inexpressible) {
           continue; // not every expression has SQL; the files are kept
         }
       }
     }
     return found;
+  }
+
+  static final char END = (char) 0;
+  private static final String SEVERAL = ""; // no zone has this name
+
+  /** The time zone of all casts that need one, SEVERAL, or what was `known` if there are none. */
+  private static String zone(Expression expression, String known) {
+    if (expression instanceof Cast && ((Cast) expression).needsTimeZone()) {
+      String own = ((Cast) expression).timeZoneId().isEmpty() ? SEVERAL : (String) ((Cast) expression).timeZoneId().get();
+      known = known == null || known.equals(own) ? own : SEVERAL;
+    }
+    Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      known = zone((Expression) children.apply(i), known);
+    }
+    return known;
+  }
+
+  /** The session's settings as they are now, but for the time zone, in which Catalyst writes timestamps. */
+  static SQLConf inZone(String zone) {
+    SQLConf settings = SQLConf.get().clone();
+    settings.setConfString("spark.sql.session.timeZone", zone);
+    return settings;
+  }
+
+  private static final class Sql extends AbstractFunction0 {
+    private final Expression expression;
+
+    Sql(Expression expression) {
+      this.expression = expression;
+    }
+
+    public Object apply() {
+      return expression.sql();
+    }
   }
 
   private static boolean hasPlan(Expression expression) {
@@ -99,6 +144,34 @@ final class Filters {
         attribute = attribute.withName((String) names.get(attribute.exprId()));
       }
       return attribute.withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
+    }
+  }
+
+  /** Whether two expressions are the same, of columns of the same names. */
+  static boolean alike(Expression one, Expression other) {
+    return one == other || one.transform(new Anonymous()).equals(other.transform(new Anonymous()));
+  }
+
+  /** Attributes by name and type alone. */
+  private static final class Anonymous extends AbstractPartialFunction {
+    private static final ExprId NOBODY = NamedExpression$.MODULE$.newExprId();
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      AttributeReference attribute = (AttributeReference) node;
+      return new AttributeReference(
+          attribute.name(),
+          attribute.dataType(),
+          true,
+          Metadata.empty(),
+          NOBODY,
+          (Seq) scala.collection.immutable.Nil$.MODULE$);
     }
   }
 

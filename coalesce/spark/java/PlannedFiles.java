@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -31,7 +32,7 @@ public class PlannedFiles implements FileIndex {
 
   private final Map table; // Python's answer to "resolve"
   private final StructType constants;
-  private final Map filters; // what the query asks of every row of this scan: SQL text -> expression
+  private final Map filters; // what the query asks of every row of this scan, by `Filters.bySql`
   private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
   private final Object part; // the number of the part these files are, or null for all of them
 
@@ -99,7 +100,7 @@ public class PlannedFiles implements FileIndex {
     Object scan = java.util.UUID.randomUUID().toString();
     Map question = question("estimate", filters);
     question.put("scan", scan);
-    Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters.values())));
+    Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     answer.put("scan", scan);
     return new PlannedFiles(table, constants, filters, answer, part);
   }
@@ -197,6 +198,7 @@ public class PlannedFiles implements FileIndex {
 
   private Map question(String call, Map filters) {
     Map question = Bridge.question(call);
+    question.put("settings", Integer.valueOf(SQLConf.get().getAllConfs().hashCode()));
     question.put("table", table());
     question.put("version", table.get("version"));
     question.put("key", table.get("key"));
@@ -220,7 +222,7 @@ public class PlannedFiles implements FileIndex {
     if (estimate != null) {
       question.put("scan", estimate.get("scan")); // Python still has the plan it made for the optimizer
     }
-    String answer = Bridge.ask(question, new Evaluator(filters.values()));
+    String answer = Bridge.ask(question, new Evaluator(filters));
     String prefix = root() + "/";
     int start = answer.indexOf(0);
     int count = Integer.parseInt(answer.substring(0, start));
