@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from coalesce.arguments import check_settings, check_text, shown
 from coalesce.arrow.engine import ArrowEngine
+from coalesce.errors import InvalidArgument
 from coalesce.model.rule import RuleRequest
-from coalesce.storage import open_storage
+from coalesce.storage import Storage, open_storage
 from coalesce.table.engine import Engine
 from coalesce.table.log import Log
+from coalesce.table.reading import check_when
 from coalesce.table.table import Table, create_table
 
 Location = str | os.PathLike[str]
@@ -31,7 +34,7 @@ def create(
     `"dt"`, `"day(ts)"`, `"bucket(64, merchant)"`, `"truncate(4, zip)"`. `rule` says which logical partitions share a
     physical one; without it each has its own.
     """
-    storage = open_storage(location, options=storage_options, spark=spark)
+    storage = _storage(location, storage_options, spark)
     return create_table(
         storage,
         _engines(spark),
@@ -51,8 +54,9 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
     spark: Any = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
-    """Open a table at its newest version, or read-only at an older one."""
-    storage = open_storage(location, options=storage_options, spark=spark)
+    """Open a table at its newest version, or read-only at an older one: at a number, or as of a moment (UTC)."""
+    check_when(version, as_of)
+    storage = _storage(location, storage_options, spark)
     log = Log(storage)
     # A damaged newest version must not keep anyone from an older one, so that is the first to be read.
     oldest = None if version is None and as_of is None else log.load(log.numbers()[0])
@@ -65,6 +69,24 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
         case_sensitive=_case_sensitive(spark),
     )
     return table if oldest is None else table.at(version=version, as_of=as_of)
+
+
+def _storage(location: object, options: object, spark: Any) -> Storage:
+    """The storage at a location, if these can be a location, options and a session at all."""
+    if isinstance(location, bytes) or not isinstance(location, str | os.PathLike):
+        raise InvalidArgument(f"the location of a table is a path or a URI, not {shown(location)}.")
+    if spark is not None and not (hasattr(spark, "conf") and hasattr(spark, "sql")):
+        raise InvalidArgument(f"spark= is a Spark session, such as coalesce.session(), not {shown(spark)}.")
+    named = {} if options is None else check_settings(options, "storage_options")
+    texts = {name: _option(name, value) for name, value in named.items()}
+    return open_storage(location, options=None if options is None else texts, spark=spark)
+
+
+def _option(name: str, value: object) -> str:
+    """A storage option as text; a flag or a number may be given as what it is."""
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return check_text(value, f"the storage option {name!r}")
 
 
 def _engines(spark: Any) -> tuple[Engine, ...]:

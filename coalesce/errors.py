@@ -1,6 +1,7 @@
 """Every error this library raises on purpose.
 
     CoalesceError
+    ├── InvalidArgument          an argument that cannot be meant: a number for a name, an unknown property
     ├── TableNotFound            there is no table at this location
     ├── TableExists              there is one already
     ├── VersionNotFound          the version was never written, or has expired
@@ -21,6 +22,10 @@ A message says what is wrong, where, and what to do about it; it is one or a few
 
 class CoalesceError(Exception):
     """The root: catch this to catch everything the library raises on purpose."""
+
+
+class InvalidArgument(CoalesceError):
+    """A function was called with something it cannot take; nothing was done."""
 
 
 class TableNotFound(CoalesceError):

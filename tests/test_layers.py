@@ -13,6 +13,7 @@ PACKAGE = Path(coalesce.__file__).parent
 # From the bottom up. Packages on one line do not import each other.
 LAYERS = [
     {"errors"},
+    {"arguments"},
     {"model"},
     {"predicate"},
     {"plan", "manifest", "storage"},

@@ -1,10 +1,13 @@
 """Mistakes people make, and the one sentence each of them is answered with."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pytest
 
@@ -16,10 +19,18 @@ NO_ROWS = (
     "a list is neither rows nor a schema that this table can take; give a pyarrow table, a pandas data frame, or, to a "
     "table opened with spark=…, a Spark DataFrame."
 )
+NO_PREDICATE = (
+    "is not a predicate to combine with another; compare a coalesce.col(…), or write the whole condition as SQL text."
+)
 NO_FIT = """\
 the rows do not fit the table, and nothing was written:
   - there is no column 'ammount' in the table; did you mean 'amount'?
   - column 'app' is int64, which does not widen to the table's string; cast it."""
+
+
+def wrong(argument: object) -> Any:
+    """An argument of a type that the checker would refuse: the mistake."""
+    return argument
 
 
 def create(**arguments: Any) -> coalesce.Table:
@@ -50,7 +61,7 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     ),
     "a negative number of versions": (
         lambda table: table.history(-1),
-        "history(-1): say how many versions, or nothing for all.",
+        "the number of versions is 0 or more, not -1.",
     ),
     "a target that is no size": (
         lambda _: create(partition_by=["app"], rule=coalesce.small("app", target="big")),
@@ -126,7 +137,7 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     ),
     "a version that is a text": (
         lambda _: coalesce.open("events", version="1"),  # type: ignore[arg-type]  # the mistake
-        "version= is a number such as 7, not '1'.",
+        "version= is a whole number, not '1'.",
     ),
     "a time before the table": (
         lambda _: coalesce.open("events", as_of=datetime(1999, 1, 1)),
@@ -160,17 +171,339 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         lambda t: t.read(),
         "reading with Spark needs a session: open the table with spark=…, or use scan() without one.",
     ),
+    "a location that is nothing": (
+        lambda _: coalesce.open(wrong(None)),
+        "the location of a table is a path or a URI, not None.",
+    ),
+    "a location in bytes": (
+        lambda _: coalesce.create(wrong(b"another"), ROWS.schema),
+        "the location of a table is a path or a URI, not b'another'.",
+    ),
+    "options that are a text": (
+        lambda _: coalesce.open("events", storage_options=wrong("region=eu")),
+        'storage_options are a dict such as {"name": "value"}, not \'region=eu\'.',
+    ),
+    "a session that is none": (
+        lambda _: coalesce.open("events", spark="local[2]"),
+        "spark= is a Spark session, such as coalesce.session(), not 'local[2]'.",
+    ),
+    "files of no size": (
+        lambda _: create(properties={"write.target-file-bytes": "0"}),
+        "the property 'write.target-file-bytes': '0' is too small a size; write 1 or more, or \"64MB\".",
+    ),
+    "files of a size that is none": (
+        lambda t: t.set_properties({"write.target-file-bytes": "abc"}),
+        "the property 'write.target-file-bytes': 'abc' is not a size; write a number of bytes or \"64MB\".",
+    ),
+    "a property's name misspelt": (
+        lambda _: create(properties={"write.target-file-byte": "1MB"}),
+        "there is no property 'write.target-file-byte'; did you mean 'write.target-file-bytes'?",
+    ),
+    "a property's name in another case": (
+        lambda t: t.set_properties({"Write.Layout": "known"}),
+        "there is no property 'Write.Layout'; did you mean 'write.layout'?",
+    ),
+    "a property of ours that is not": (
+        lambda t: t.set_properties({"coalesce.x": "1"}),
+        "there is no property 'coalesce.x'; those of the library are write.target-file-bytes, write.layout.",
+    ),
+    "a layout that is none, for all writes": (
+        lambda t: t.set_properties({"write.layout": "zzz"}),
+        "the property 'write.layout' is 'counted' or 'known', not 'zzz'.",
+    ),
+    "a layout that is none, for one write": (
+        lambda t: t.append(ROWS, layout="zzz"),
+        "layout= is 'counted' or 'known', not 'zzz'.",
+    ),
+    "a layout that is none, for an overwrite": (
+        lambda t: t.overwrite(ROWS, layout=wrong(1)),
+        "layout= is 'counted' or 'known', not 1.",
+    ),
+    "properties that are a text": (
+        lambda _: create(properties="x"),
+        'properties are a dict such as {"name": "value"}, not \'x\'.',
+    ),
+    "properties that are nothing": (
+        lambda t: t.set_properties(wrong(None)),
+        'properties are a dict such as {"name": "value"}, not None.',
+    ),
+    "a property that is a number": (
+        lambda t: t.set_properties(wrong({"owner": 5})),
+        "the property 'owner' holds a text, not 5.",
+    ),
+    "a property's name that is a number": (
+        lambda _: create(properties={1: "a"}),
+        "a name among properties is a text, not 1.",
+    ),
+    "partitioning by nothing": (
+        lambda _: create(partition_by=None),
+        "the partition fields are a list of texts, not None.",
+    ),
+    "partitioning by a list of nothing": (
+        lambda _: create(partition_by=[None]),
+        "each of the partition fields is a text, not None.",
+    ),
+    "partitioning by a position": (
+        lambda _: create(partition_by=[1]),
+        "each of the partition fields is a text, not 1.",
+    ),
+    "partitioning by a set": (
+        lambda _: create(partition_by={"dt"}),
+        "the partition fields are a list of texts, not {'dt'}.",
+    ),
+    "replacing partitioning by nothing": (
+        lambda t: t.replace_schema(ROWS.schema, partition_by=wrong(None)),
+        "the partition fields are a list of texts, not None.",
+    ),
+    "replacing by no columns": (
+        lambda t: t.replace_schema(pa.schema([])),
+        "a table needs at least one column.",
+    ),
+    "small() of a list": (
+        lambda _: coalesce.small(wrong(["app"])),
+        "a partition field of small() is a text, not ['app'].",
+    ),
+    "small() of a number": (
+        lambda _: coalesce.small(wrong(1)),
+        "a partition field of small() is a text, not 1.",
+    ),
+    "small() below True": (
+        lambda _: coalesce.small("app", below=True),
+        'True is not a size; write a number of bytes or "64MB".',
+    ),
+    "small() below what a number holds": (
+        lambda _: coalesce.small("app", below=2**63),
+        '9223372036854775808 is not a size; write a number of bytes or "64MB".',
+    ),
+    "small() with files of no size": (
+        lambda _: coalesce.small("app", target=0),
+        '0 is too small a size; write 1 or more, or "64MB".',
+    ),
+    "a group without a name": (
+        lambda _: coalesce.small("app", group=""),
+        "the name of a group is empty; the usual one is '[#small]'.",
+    ),
+    "a group's name that is a number": (
+        lambda _: coalesce.group("app", wrong({5: ["A"]})),
+        "the name of a group is a text, not 5.",
+    ),
+    "a group of one number": (
+        lambda _: coalesce.group("app", wrong({"[#small]": 5})),
+        'group() takes a list of values for each name, such as group("app", {"[#small]": ["A", "B"]}).',
+    ),
+    "a group of a column that is a number": (
+        lambda _: coalesce.group(wrong(5), {"[#small]": ["A"]}),
+        "the partition field of group() is a text, not 5.",
+    ),
+    "a column's name that is a number": (
+        lambda _: coalesce.col(wrong(1)),
+        "the name of a column is a text, not 1.",
+    ),
+    "a predicate and a text": (
+        lambda _: (coalesce.col("app") == "A") & wrong("dt = '2026-05-17'"),
+        f"\"dt = '2026-05-17'\" {NO_PREDICATE}",
+    ),
+    "nothing or a predicate": (
+        lambda _: wrong(None) | (coalesce.col("app") == "A"),
+        f"None {NO_PREDICATE}",
+    ),
+    "a column as a condition": (
+        lambda _: coalesce.col("app") & wrong(coalesce.col("dt") == "2026-05-17"),
+        "a column alone is no condition: compare it, as in col('flag') == True.",
+    ),
+    "arithmetic": (
+        lambda _: coalesce.col("amount") + wrong(1),
+        "columns are compared here, not computed with; write the condition as SQL text for Spark.",
+    ),
+    "a beginning that is a number": (
+        lambda _: coalesce.col("app").startswith(wrong(5)),
+        "the beginning of a text is a text, not 5.",
+    ),
+    "predicates joined by `and`": (
+        lambda _: (coalesce.col("app") == "A") and (coalesce.col("dt") == "2026-05-17"),
+        "a predicate has no truth value of its own: combine predicates with &, | and ~.",
+    ),
+    "columns by position": (
+        lambda t: t.scan(columns=wrong([1])),
+        "each of the columns is a text, not 1.",
+    ),
+    "columns that are a number": (
+        lambda t: t.scan(columns=wrong(1)),
+        "the columns are a list of texts, not 1.",
+    ),
+    "an unknown column, before anything is read": (
+        lambda t: t.scan(columns=["ap"]),
+        "there is no column 'ap'; did you mean 'app'?",
+    ),
+    "the least of a position": (
+        lambda t: t.min(wrong(0)),
+        "the name of a column is a text, not 0.",
+    ),
+    "rolling back to a text": (
+        lambda t: t.rollback(wrong("0")),
+        "the version is a whole number, not '0'.",
+    ),
+    "rolling back to True": (
+        lambda t: t.rollback(True),
+        "the version is a whole number, not True.",
+    ),
+    "a version that is True": (
+        lambda _: coalesce.open("events", version=True),
+        "version= is a whole number, not True.",
+    ),
+    "a version and a time": (
+        lambda t: t.at(version=0, as_of=datetime(2026, 5, 17)),
+        "say either version= or as_of=.",
+    ),
+    "a version and a time to open at": (
+        lambda _: coalesce.open("events", version=0, as_of=datetime(2026, 5, 17)),
+        "say either version= or as_of=.",
+    ),
+    "a day for a time": (
+        lambda t: t.at(as_of=wrong(date(2026, 5, 17))),
+        "as_of= is a datetime, not datetime.date(2026, 5, 17).",
+    ),
+    "pandas' no time": (
+        lambda t: t.at(as_of=wrong(pd.NaT)),
+        "as_of= is a datetime, not NaT.",
+    ),
+    "a history of a text": (
+        lambda t: t.history(wrong("5")),
+        "the number of versions is a whole number, not '5'.",
+    ),
+    "steps of no bytes": (
+        lambda t: t.compact(step_bytes=0),
+        "step_bytes= is 1 or more, not 0.",
+    ),
+    "compacting a number": (
+        lambda t: t.compact(wrong(5)),
+        "5 is not a predicate; write SQL text, or compare a coalesce.col(…).",
+    ),
+    "reordering by a text": (
+        lambda t: t.reorder("app"),
+        'the columns are a list: write reorder(["app"]).',
+    ),
+    "reordering nothing": (
+        lambda t: t.reorder([]),
+        "say which columns come first: reorder([…]).",
+    ),
+    "reordering a column twice": (
+        lambda t: t.reorder(["app", "APP"]),
+        "column 'app' can come first only once.",
+    ),
+    "partitioning otherwise, by a number": (
+        lambda t: t.evolve(add=wrong(5)),
+        "the partition fields are a list of texts, not 5.",
+    ),
+    "dropping a partition field twice": (
+        lambda t: t.evolve(drop=["app", "app"]),
+        "'app' is to be dropped twice.",
+    ),
+    "replacing a partition field by a number": (
+        lambda t: t.evolve(replace=wrong({"app": 5})),
+        "what replaces the partition field 'app' is a text, not 5.",
+    ),
+    "a new column's name that is a number": (
+        lambda t: t.add_column(wrong(5), "int64"),
+        "the name of a column is a text, not 5.",
+    ),
+    "a new column without a name": (
+        lambda t: t.add_column("", "int64"),
+        "'' is not a column's name; put a name with dots or quotes in `back-quotes`.",
+    ),
+    "a new column first and after another": (
+        lambda t: t.add_column("x", "int64", first=True, after="dt"),
+        "column 'x' cannot be first and after 'dt'; say one of the two.",
+    ),
+    "a new column, perhaps first": (
+        lambda t: t.add_column("x", "int64", first=wrong("yes")),
+        "first= is True or False, not 'yes'.",
+    ),
+    "a new member of a list": (
+        lambda t: t.add_column("tags.x", "int64"),
+        "column 'tags' is list<string>; only a struct's members have names that can change.",
+    ),
+    "another name for a list's element": (
+        lambda t: t.rename_column("tags.element", "tag"),
+        "column 'tags' is list<string>; only a struct's members have names that can change.",
+    ),
+    "a member of what has none": (
+        lambda t: t.drop_column("amount.x"),
+        "column 'amount' is double and has no members.",
+    ),
+    "a new name that is a number": (
+        lambda t: t.rename_column("amount", wrong(5)),
+        "the new name of a column is a text, not 5.",
+    ),
+    "features in a list": (
+        lambda t: t.enable_feature(wrong(["icebergCompatV3"])),
+        "a feature is a text, not ['icebergCompatV3'].",
+    ),
+    "committing what is no transaction": (
+        lambda t: t.commit(wrong(5)),
+        "5 is not a transaction of this table; begin one with transaction().",
+    ),
+    "a transaction called 5": (
+        lambda t: t.transaction(wrong(5)),
+        "the name of an operation is a text, not 5.",
+    ),
 }
 
 
+def listing(root: Path) -> list[str]:
+    """Every file there is."""
+    return sorted(str(p) for p in root.rglob("*") if p.is_file())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a table called `events`. All mistakes are made on this one, since none may leave a trace."""
+    root = tmp_path_factory.mktemp("mistakes")
+    coalesce.create(root / "events", ROWS.schema, partition_by=["dt", "app"]).append(ROWS)
+    return root
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_gets_one_clear_sentence(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a CoalesceError, and its message says what is wrong and what to do; the table stays as it was."""
-    monkeypatch.chdir(tmp_path)
-    table = coalesce.create("events", ROWS.schema, partition_by=["dt", "app"])
-    table.append(ROWS)
+def test_a_mistake_gets_one_clear_sentence(mistake: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a CoalesceError, and its message says what is wrong and what to do; everything stays as it was."""
+    monkeypatch.chdir(place)
+    before = listing(place)
     make, sentence = MISTAKES[mistake]
     with pytest.raises(coalesce.CoalesceError) as raised:
-        make(table)
+        make(coalesce.open("events"))
     assert str(raised.value) == sentence
     assert coalesce.open("events").version == 1
+    assert listing(place) == before
+
+
+def test_numpy_is_welcome(tmp_path: Path) -> None:
+    """Integers, flags and texts of NumPy's are integers, flags and texts; arrays of them are lists."""
+    table = coalesce.create(
+        tmp_path / "t",
+        ROWS.schema,
+        partition_by=np.array(["dt", "app"]),  # type: ignore[arg-type]  # more than is promised
+        rule=coalesce.small(np.str_("app"), below=np.int32(4096)),  # type: ignore[arg-type]  # likewise
+    )
+    table.append(ROWS)
+    table.add_column("x", "int64", first=np.bool_(True), default=np.int8(7))  # type: ignore[arg-type]  # likewise
+    table.rollback(np.int64(1))  # type: ignore[arg-type]  # likewise
+    assert coalesce.open(tmp_path / "t", version=np.uint8(3)).version == 3  # type: ignore[arg-type]  # likewise
+    assert len(table.history(np.int64(2))) == 2  # type: ignore[arg-type]  # likewise
+    assert table.scan(columns=np.array(["app"])).to_arrow().to_pylist() == [{"app": "A"}]  # type: ignore[arg-type]
+
+
+def test_a_bad_property_of_another_writer_can_be_mended(tmp_path: Path) -> None:
+    """One that is there already keeps nobody from reading; a write says what is wrong, and None takes it away."""
+    table = coalesce.create(tmp_path / "t", ROWS.schema)
+    change = table.transaction("set_properties")
+    bad = {"write.target-file-bytes": "0", "write.future": "1"}
+    change.change(lambda head: replace(head, properties=bad))
+    table.commit(change)
+    before = listing(tmp_path)
+    with pytest.raises(coalesce.CoalesceError, match="'0' is too small a size"):
+        table.append(ROWS)
+    assert listing(tmp_path) == before
+    table.set_properties({"write.target-file-bytes": None})
+    table.append(ROWS)
+    assert table.state.properties == {"write.future": "1"}
+    assert table.count() == 1

@@ -5,10 +5,12 @@ every rule it ever had; each data file carries the id of the one it was written 
 a rule: files say themselves which tuples they hold.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import assert_never
 
+from coalesce.arguments import check_text, shown
 from coalesce.errors import SpecError
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec, field_type
@@ -127,18 +129,32 @@ def small(
     """Let logical partitions under `below` bytes (`64 * 2**20` or `"64MB"`) share files of about `target` bytes."""
     if not columns:
         raise SpecError('small() needs the partition field that may be shared, such as small("app").')
-    return SmallRequest(columns, parse_bytes(below), group, None if target is None else parse_bytes(target))
+    names = tuple(check_text(column, "a partition field of small()") for column in columns)
+    return SmallRequest(
+        names, parse_bytes(below), check_group(group), None if target is None else parse_bytes(target, least=1)
+    )
 
 
 def group(column: str, groups: Mapping[str, Sequence[object]]) -> GroupRequest:
     """Let exactly these values of `column` share: `group("app", {"[#small]": ["A", "B", "C"]})`."""
-    _check_groups(groups)
-    return GroupRequest(column, groups)
+    return GroupRequest(check_text(column, "the partition field of group()"), _check_groups(groups))
 
 
-def _check_groups(groups: object) -> None:
-    if not isinstance(groups, Mapping) or any(isinstance(values, str | bytes) for values in groups.values()):
+def check_group(name: object) -> str:
+    """The name of a group, which stands in paths."""
+    if not check_text(name, "the name of a group"):
+        raise SpecError(f"the name of a group is empty; the usual one is {SMALL!r}.")
+    return check_text(name, "the name of a group")
+
+
+def _check_groups(groups: object) -> dict[str, tuple[object, ...]]:
+    if not isinstance(groups, Mapping) or not all(_is_list(values) for values in groups.values()):
         raise SpecError('group() takes a list of values for each name, such as group("app", {"[#small]": ["A", "B"]}).')
+    return {check_group(name): tuple(values) for name, values in groups.items()}
+
+
+def _is_list(values: object) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
 
 
 def keep_all() -> KeepRequest:
@@ -153,7 +169,7 @@ def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> R
         case KeepRequest():
             return KeepAll(rule_id)
         case SmallRequest(columns, below, group_, _):
-            return BySize(rule_id, tuple(spec.field(c).field_id for c in columns), group_, below)
+            return BySize(rule_id, tuple(dict.fromkeys(spec.field(c).field_id for c in columns)), group_, below)
         case GroupRequest(column, groups):
             field = spec.field(column)
             type_ = field_type(field, schema)
@@ -170,20 +186,33 @@ def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> R
 
 def _check_request(request: object) -> None:
     if not isinstance(request, RuleRequest):
-        raise SpecError(f'{request!r:.60} is not a rule; write coalesce.small("app"), coalesce.group(…) or keep_all().')
+        raise SpecError(
+            f'{shown(request)} is not a rule; write coalesce.small("app"), coalesce.group(…) or keep_all().'
+        )
 
 
+_MOST_BYTES = 2**63 - 1  # what a version file can hold
 _UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
-def parse_bytes(text: int | str) -> int:
+def parse_bytes(text: int | str, *, least: int = 0) -> int:
     """A number of bytes from `67108864` or `"64MB"` (units of 1024)."""
-    stripped = str(text).strip().upper()
+    size = _size(text)
+    if size is None or not 0 <= size <= _MOST_BYTES:
+        raise SpecError(f'{shown(text)} is not a size; write a number of bytes or "64MB".')
+    if size < least:
+        raise SpecError(f'{shown(text)} is too small a size; write {least} or more, or "64MB".')
+    return size
+
+
+def _size(given: object) -> int | None:
+    if isinstance(given, bool) or not isinstance(given, Integral | str):
+        return None
+    if not isinstance(given, str):
+        return int(given)
+    stripped = given.strip().upper()
     number = stripped.rstrip("KMGTB")
     try:
-        size = text if isinstance(text, int) else int(float(number) * _UNITS[stripped[len(number) :]])
+        return int(float(number) * _UNITS[stripped[len(number) :]])
     except (ValueError, KeyError, OverflowError):
-        size = -1
-    if size < 0:
-        raise SpecError(f'{text!r} is not a size; write a number of bytes or "64MB".')
-    return size
+        return None

@@ -5,11 +5,11 @@ physical name is its logical name; from then on it is a fresh unique one, so tha
 column can never show the old column's data. `Version.has_dropped_or_renamed` carries the flag.
 """
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from coalesce.arguments import suggestion
 from coalesce.errors import SchemaError
 from coalesce.model.types import AtomicType, Field, ListType, MapType, StructType, Type, is_atomic
 
@@ -119,12 +119,8 @@ def _inside(type_: Type, next_id: Callable[[], int]) -> Type:
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:
-    """The end of a sentence about an unknown name: a suggestion, or the list of what there is."""
-    close = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {next(k for k in known if k.lower() == close[0])!r}?"
-    listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-    return f"; the columns are {listed}."
+    """The end of a sentence about an unknown column: a suggestion, or the columns there are."""
+    return suggestion(name, known, "the columns")
 
 
 def _check_names(fields: tuple[Field, ...], place: str) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coalesce.arguments import check_texts
 from coalesce.errors import SpecError
 from coalesce.model.schema import Schema
 from coalesce.model.transforms import Identity, Transform, result_type, transform
@@ -74,12 +75,10 @@ def parse_partition_fields(
 
     `known` are the fields the table has had before: the same column and transform gets the same id.
     """
-    if isinstance(texts, str):
-        raise SpecError(f'the partition fields are a list: write ["{texts}"].')
     ids = {(f.source_id, f.transform): f.field_id for f in known}
     next_id = max((f.field_id for f in known), default=FIRST_PARTITION_FIELD_ID - 1) + 1
     fields = []
-    for text in texts:
+    for text in check_texts(texts, "the partition fields", "{}"):
         column, transform_ = _parse_one(text)
         source = schema.field(column)
         if not is_atomic(source.type):

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from coalesce.arguments import check_text, shown
 from coalesce.errors import PredicateError, SchemaError
 from coalesce.model.types import (
     BINARY,
@@ -47,7 +48,7 @@ PythonLiteral = str | int | float | Decimal | bool | bytes | date | datetime | N
 
 def col(name: str) -> "ColumnTerm":
     """The column called `name`, to compare with Python values; dots and back-quotes mean what they mean in SQL."""
-    parts = parts_of(name)
+    parts = parts_of(check_text(name, "the name of a column"))
     if parts is None:
         raise PredicateError(f"{name!r} is not a column's name; put a name with dots or quotes in `back-quotes`.")
     return ColumnTerm(Column(parts))
@@ -63,7 +64,7 @@ def literal(value: object) -> Literal:
         return Literal(None, None)
     type_ = _type_of(value)
     if type_ is None:
-        raise PredicateError(f"{value!r:.60} ({type(value).__name__}) cannot be compared with a column.")
+        raise PredicateError(f"{shown(value)} ({type(value).__name__}) cannot be compared with a column.")
     try:
         return Literal(from_python(type_, value), type_)
     except SchemaError as error:
@@ -125,7 +126,17 @@ class ColumnTerm:
         __hash__ = None  # a term in a set would be found by whatever == makes of it
 
     def __bool__(self) -> bool:
-        raise TypeError("a column has no truth value: compare it, as in col('flag') == True.")
+        raise PredicateError("a column has no truth value: compare it, as in col('flag') == True.")
+
+    def _no_condition(self, *_: object) -> NoReturn:
+        raise PredicateError("a column alone is no condition: compare it, as in col('flag') == True.")
+
+    def _no_number(self, *_: object) -> NoReturn:
+        raise PredicateError("columns are compared here, not computed with; write the condition as SQL text for Spark.")
+
+    __and__ = __rand__ = __or__ = __ror__ = __invert__ = _no_condition
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_number
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __neg__ = _no_number
 
     def eq_null_safe(self, other: PythonLiteral) -> Comparison:
         """`<=>`: equal, or both NULL."""
@@ -144,7 +155,7 @@ class ColumnTerm:
 
     def startswith(self, prefix: str) -> Prefix:
         """Starts with this text."""
-        return Prefix(self.column, prefix)
+        return Prefix(self.column, check_text(prefix, "the beginning of a text"))
 
     def is_null(self) -> NullTest:
         """Is NULL."""

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
+from coalesce.arguments import shown
+from coalesce.errors import PredicateError
 from coalesce.model.transforms import Bucket
 from coalesce.model.types import AtomicType, Value
 
@@ -39,16 +41,31 @@ class Combinable:
     __slots__ = ()
 
     def __and__(self, other: "Expr") -> "And[Expr]":
-        return And((self, other))  # type: ignore[arg-type]  # every subclass here is a member of Expr
+        return And((self, _combinable(other)))  # type: ignore[arg-type]  # every subclass here is a member of Expr
 
     def __or__(self, other: "Expr") -> "Or[Expr]":
-        return Or((self, other))  # type: ignore[arg-type]  # likewise
+        return Or((self, _combinable(other)))  # type: ignore[arg-type]  # likewise
+
+    def __rand__(self, other: object) -> "And[Expr]":
+        return And((_combinable(other), self))  # type: ignore[arg-type]  # never gets there: `other` is no predicate
+
+    def __ror__(self, other: object) -> "Or[Expr]":
+        return Or((_combinable(other), self))  # type: ignore[arg-type]  # likewise
 
     def __invert__(self) -> "Not[Expr]":
         return Not(self)  # type: ignore[arg-type]  # likewise
 
     def __bool__(self) -> bool:
-        raise TypeError("a predicate has no truth value of its own: combine predicates with &, | and ~.")
+        raise PredicateError("a predicate has no truth value of its own: combine predicates with &, | and ~.")
+
+
+def _combinable(other: object) -> "Expr":
+    if not isinstance(other, Combinable):
+        raise PredicateError(
+            f"{shown(other)} is not a predicate to combine with another; compare a coalesce.col(…), or write the whole "
+            "condition as SQL text."
+        )
+    return other  # type: ignore[return-value]  # every subclass is a member of Expr
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from coalesce.errors import SpecError
+from coalesce.arguments import check_choice
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import parse_bytes
 from coalesce.model.schema import Schema
@@ -29,6 +29,7 @@ DEFAULT_TARGET_FILE_BYTES: Final = 128 * 1024 * 1024
 WRITE_LAYOUT: Final = "write.layout"
 COUNTED: Final = "counted"
 KNOWN: Final = "known"
+LAYOUTS: Final = (COUNTED, KNOWN)
 
 # What a table's own files say about bytes per row counts for more than a sample once it has this many.
 _ENOUGH_HISTORY: Final = 100_000
@@ -53,7 +54,7 @@ class Place:
     @property
     def target_file_bytes(self) -> int:
         """How large data files should become."""
-        return parse_bytes(self.version.properties.get(TARGET_FILE_BYTES, DEFAULT_TARGET_FILE_BYTES))
+        return parse_bytes(self.version.properties.get(TARGET_FILE_BYTES, DEFAULT_TARGET_FILE_BYTES), least=1)
 
     @property
     def bytes_per_row(self) -> float | None:
@@ -65,13 +66,17 @@ class Place:
     def counts_first(self) -> bool:
         """Whether a write counts its rows before it lays them out."""
         layout = self.version.properties.get(WRITE_LAYOUT, COUNTED) if self.layout is None else self.layout
-        if layout not in (COUNTED, KNOWN):
-            raise SpecError(f"there is no layout {layout!r}: it is {COUNTED!r} or {KNOWN!r}.")
-        return layout == COUNTED
+        return check_choice(layout, "the layout", LAYOUTS) == COUNTED
 
     def known(self, tuples: Sequence[LogicalTuple] | None) -> Known:
         """What the table already holds of these tuples (None: of all), where that matters to the rule."""
         return Known() if self.measure is None else self.measure(tuples)
+
+
+def check_layout(layout: object) -> None:
+    """Whether `layout=` of a write is one there is, or None; also for an engine that has no use for it."""
+    if layout is not None:
+        check_choice(layout, "layout=", LAYOUTS)
 
 
 class Scan(Protocol):

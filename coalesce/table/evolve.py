@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from coalesce.arguments import check_flag, check_settings, check_text, check_texts, shown
 from coalesce.errors import SchemaError, SpecError
 from coalesce.model.arrow_schema import type_from_arrow
 from coalesce.model.schema import Schema, children, did_you_mean, with_fresh_ids
@@ -35,6 +36,7 @@ from coalesce.model.types import (
 )
 from coalesce.model.values import from_python
 from coalesce.model.version import COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3, WRITER_FEATURES, Version
+from coalesce.predicate.names import parts_of
 
 Texts = str | Sequence[str]
 
@@ -47,8 +49,13 @@ def evolve_spec(
     """Other partition fields from now on. A set of fields the table has had before gets its old spec back."""
     fields = list(head.spec.fields)
     for text in _texts(drop):
-        fields.remove(_current_field(head, text))
-    for old, new in (replacements or {}).items():
+        field = _current_field(head, text)
+        if field not in fields:
+            raise SpecError(f"{text!r} is to be dropped twice.")
+        fields.remove(field)
+    for old, new in _replacements(replacements).items():
+        if _current_field(head, old) not in fields:
+            raise SpecError(f"{old!r} is to be dropped and replaced; say one of the two.")
         place = fields.index(_current_field(head, old))
         (fields[place],) = parse_partition_fields([new], head.schema, head.partition_fields)
     known = (*head.partition_fields, *fields)
@@ -73,7 +80,12 @@ def _current_field(head: Version, text: str) -> PartitionField:
 
 
 def _texts(given: Texts) -> Sequence[str]:
-    return [given] if isinstance(given, str) else given
+    return [given] if isinstance(given, str) else check_texts(given, "the partition fields", "{}")
+
+
+def _replacements(given: Mapping[str, str] | None) -> dict[str, str]:
+    settings = {} if given is None else check_settings(given, "replacements of partition fields")
+    return {old: check_text(new, f"what replaces the partition field {old!r}") for old, new in settings.items()}
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -93,9 +105,12 @@ def add_column(
 
     Rows written before hold `default` in it, or NULL.
     """
-    path = name.split(".")
+    path = _path(name)
     resolved = column_type(type_)
-    if required and default is None:
+    if check_flag(first, "first=") and after is not None:
+        raise SchemaError(f"column {name!r} cannot be first and after {after!r}; say one of the two.")
+    following = None if after is None else check_text(after, "after=")
+    if check_flag(required, "required=") and default is None:
         raise SchemaError(f"column {name!r} cannot be required without a default: rows already there have no value.")
     if default is not None and not is_atomic(resolved):
         raise SchemaError(f"column {name!r} is {resolved}; only a column of a single value can have a default.")
@@ -106,7 +121,7 @@ def add_column(
         field = replace(field, default=from_python(resolved, default))  # type: ignore[arg-type]  # atomic, as checked
 
     def insert(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
-        place = 0 if first else len(siblings) if after is None else _position(siblings, after) + 1
+        place = 0 if first else len(siblings) if following is None else _position(siblings, following) + 1
         return (*siblings[:place], field, *siblings[place:])
 
     return replace(head, schema=Schema(_inside(head.schema.fields, path[:-1], insert)), max_column_id=next(ids) - 1)
@@ -114,7 +129,7 @@ def add_column(
 
 def drop_column(head: Version, name: str) -> Version:
     """A column less. Files keep its values, and no later column can show them."""
-    path = name.split(".")
+    path = _path(name, head.schema)
     field = _find(head.schema.fields, path)
     used = [f for f in head.spec.fields if f.source_id == field.id]
     if used:
@@ -134,7 +149,8 @@ def drop_column(head: Version, name: str) -> Version:
 
 def rename_column(head: Version, name: str, new_name: str) -> Version:
     """Another name for a column, a partition column among them; nothing on disk changes."""
-    path = name.split(".")
+    path = _path(name, head.schema)
+    check_text(new_name, "the new name of a column")
     field = _find(head.schema.fields, path)
     if field.name == new_name:
         raise SchemaError(f"column {name!r} is called {new_name!r} already.")
@@ -158,14 +174,19 @@ def _renamed(partition_field: PartitionField, column: Field, new_name: str) -> P
 
 def reorder(head: Version, names: Sequence[str]) -> Version:
     """These columns first, in this order; the others after them as they are."""
-    front = [head.schema.field(name) for name in names]
+    front = [head.schema.field(name) for name in check_texts(names, "the columns", "reorder({})")]
+    if not front:
+        raise SchemaError("say which columns come first: reorder([…]).")
+    twice = next((f.name for i, f in enumerate(front) if f in front[:i]), None)
+    if twice is not None:
+        raise SchemaError(f"column {twice!r} can come first only once.")
     rest = [f for f in head.schema if f not in front]
     return replace(head, schema=Schema((*front, *rest)))
 
 
 def widen_column(head: Version, name: str, type_: object) -> Version:
     """A type that holds every value the old one could; files are read through it."""
-    path = name.split(".")
+    path = _path(name, head.schema)
     field = _find(head.schema.fields, path)
     wide = column_type(type_)
     if not _widens(field.type, wide):
@@ -220,6 +241,8 @@ def replaced(head: Version, schema: Schema, partition_by: Sequence[str]) -> Vers
         for f in schema
     )
     columns = Schema(fields)
+    if not fields:
+        raise SchemaError("a table needs at least one column.")
     parsed = parse_partition_fields(partition_by, columns, head.partition_fields)
     _check_iceberg_names(head, parsed)
     known = next((s for s in head.specs if s.fields == parsed), None)
@@ -251,7 +274,7 @@ def _check_iceberg_names(head: Version, fields: Sequence[PartitionField]) -> Non
 
 def enable_feature(head: Version, feature: str) -> Version:
     """Turn a writer feature on. Usage tracking on a table that has mapped columns before must assume the worst."""
-    if feature not in WRITER_FEATURES:
+    if check_text(feature, "a feature") not in WRITER_FEATURES:
         raise SchemaError(f"there is no feature {feature!r}; there are {', '.join(sorted(WRITER_FEATURES))}.")
     flag = head.has_dropped_or_renamed
     if feature == COLUMN_MAPPING_USAGE_TRACKING and feature not in head.writer_features:
@@ -287,9 +310,25 @@ _SQL_NAMES = {
 }
 
 
+def _path(name: object, schema: Schema | None = None) -> tuple[str, ...]:
+    """The parts of a column's name: `a.b` is a member of `a`, unless a column is called just that."""
+    text = check_text(name, "the name of a column")
+    parts = (text,) if schema is not None and schema.find(text) is not None else parts_of(text)
+    if parts is None:
+        raise SchemaError(f"{shown(text)} is not a column's name; put a name with dots or quotes in `back-quotes`.")
+    return parts
+
+
 def _find(fields: tuple[Field, ...], path: Sequence[str]) -> Field:
     field = fields[_position(fields, path[0])]
-    return field if len(path) == 1 else _find(children(field.type), path[1:])
+    return field if len(path) == 1 else _find(_members(field), path[1:])
+
+
+def _members(field: Field) -> tuple[Field, ...]:
+    inner = children(field.type)
+    if not inner:
+        raise SchemaError(f"column {field.name!r} is {field.type} and has no members.")
+    return inner
 
 
 def _position(fields: tuple[Field, ...], name: str) -> int:
@@ -308,10 +347,10 @@ def _inside(fields: tuple[Field, ...], path: Sequence[str], change: Siblings) ->
         return change(fields)
     place = _position(fields, path[0])
     field = fields[place]
-    inner = children(field.type)
-    if not inner:
-        raise SchemaError(f"column {field.name!r} is {field.type} and has no members.")
+    inner = _members(field)
     changed = _inside(inner, path[1:], change)
+    if not isinstance(field.type, StructType) and [f.name for f in changed] != [f.name for f in inner]:
+        raise SchemaError(f"column {field.name!r} is {field.type}; only a struct's members have names that can change.")
     match field.type:
         case StructType():
             type_: Type = StructType(changed)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
+from coalesce.arguments import check_integer, check_moment, check_text, check_texts, shown
 from coalesce.errors import (
-    CoalesceError,
+    InvalidArgument,
     NeedsSpark,
     PredicateError,
     SchemaError,
@@ -26,7 +26,7 @@ from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
 from coalesce.table.answers import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
-from coalesce.table.engine import Engine, FrameEngine, Place, Scan
+from coalesce.table.engine import Engine, FrameEngine, Place, Scan, check_layout
 from coalesce.table.log import Log
 from coalesce.table.manifests import Manifests
 from coalesce.table.sizes import measured
@@ -86,11 +86,14 @@ class TableReader:
         return self
 
     def at(self, *, version: int | None = None, as_of: datetime | None = None) -> Self:
-        """The table as it was: at a version, or at a moment. The result stays there and is read-only."""
+        """The table as it was: at a version, or at a moment. The result stays there and is read-only.
+
+        A moment without a time zone is UTC.
+        """
+        check_when(version, as_of)
         if (version is None) == (as_of is None):
-            raise CoalesceError("say either version= or as_of=.")
-        _check_when(version, as_of)
-        number = version if version is not None else self._number_at(as_of)  # type: ignore[arg-type]
+            raise InvalidArgument("say either version= or as_of=.")
+        number = int(version) if version is not None else self._number_at(as_of)  # type: ignore[arg-type]
         return type(self)(
             self.storage,
             self.engines,
@@ -103,10 +106,9 @@ class TableReader:
 
     def history(self, limit: int | None = None) -> list[Version]:
         """The versions still there, newest first; at most `limit` of them."""
-        if limit is not None and limit < 0:
-            raise CoalesceError(f"history({limit}): say how many versions, or nothing for all.")
+        most = None if limit is None else check_integer(limit, "the number of versions", least=0)
         numbers = self.log.numbers()[::-1]
-        return [self.log.load(n) for n in numbers[:limit]]
+        return [self.log.load(n) for n in numbers[:most]]
 
     def _number_at(self, moment: datetime) -> int:
         """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
@@ -147,9 +149,10 @@ class TableReader:
 
     def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
         """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""
-        if isinstance(columns, str):
-            raise SchemaError(f'the columns are a list: write columns=["{columns}"].')
-        return self._rows.scan(self.place(), self.plan(where), columns)
+        names = None if columns is None else check_texts(columns, "the columns", "columns={}")
+        for name in names or ():
+            self.schema.field(name)
+        return self._rows.scan(self.place(), self.plan(where), names)
 
     def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
         """The rows as a Spark DataFrame that prunes by itself: this version's, or those of an older one.
@@ -191,7 +194,7 @@ class TableReader:
         return to_python(field.type, found)  # type: ignore[arg-type]
 
     def _atomic_column(self, name: str) -> Field:
-        field = self.schema.field(name)
+        field = self.schema.field(check_text(name, "the name of a column"))
         if not is_atomic(field.type):
             raise SchemaError(f"column {field.name!r} is {field.type} and has no single values to compare.")
         return field
@@ -228,6 +231,7 @@ class TableReader:
 
     def place(self, layout: str | None = None) -> Place:
         """This table at its current version, as engines see it."""
+        check_layout(layout)
         version = self._version
         load = partial(self.manifests.load_all, version=version)
         return Place(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
@@ -249,13 +253,14 @@ def engine_for(engines: Sequence[Engine], data: object) -> Engine:
     raise SchemaError(f"a {kind} is neither rows nor a schema that this table can take; {hint}.")
 
 
-def _check_when(version: object, as_of: object) -> None:
-    if version is not None and not isinstance(version, Integral):
-        raise CoalesceError(f"version= is a number such as 7, not {version!r:.60}.")
-    if as_of is not None and not isinstance(as_of, datetime):
-        raise CoalesceError(f"as_of= is a datetime, not {as_of!r:.60}.")
+def check_when(version: object, as_of: object) -> None:
+    """Whether these can say which version is meant."""
+    if version is not None:
+        check_integer(version, "version=")
+    if as_of is not None:
+        check_moment(as_of, "as_of=")
 
 
 def _check_predicate(where: object) -> None:
     if not isinstance(where, str | Combinable):
-        raise PredicateError(f"{where!r:.60} is not a predicate; write SQL text, or compare a coalesce.col(…).")
+        raise PredicateError(f"{shown(where)} is not a predicate; write SQL text, or compare a coalesce.col(…).")

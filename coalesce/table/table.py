@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from coalesce.arguments import check_integer, check_kind, check_text
 from coalesce.errors import (
     CoalesceError,
     SchemaError,
@@ -16,7 +17,7 @@ from coalesce.errors import (
     TableNotFound,
 )
 from coalesce.model.datafile import DataFile
-from coalesce.model.rule import RuleRequest, SmallRequest, keep_all, resolve
+from coalesce.model.rule import RuleRequest, keep_all, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
 from coalesce.model.version import Version
@@ -25,9 +26,10 @@ from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
 from coalesce.table.changes import COMPACT
 from coalesce.table.compact import STEP_BYTES, Step, not_current, steps
-from coalesce.table.engine import COUNTED, TARGET_FILE_BYTES, Engine
+from coalesce.table.engine import COUNTED, Engine, check_layout
 from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
+from coalesce.table.properties import asked_by, changed, check_properties
 from coalesce.table.reading import TableReader, Where, engine_for
 from coalesce.table.transaction import Transaction
 from coalesce.table.tuples import among
@@ -44,6 +46,7 @@ class Table(TableReader):
         `layout="known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those the
         table has; otherwise the property `write.layout` says.
         """
+        check_layout(layout)
         transaction = self.transaction("append", applies=applies)
         if applies is not None and self._version.applied.get(applies[0], -1) >= applies[1]:
             return self._version
@@ -62,6 +65,7 @@ class Table(TableReader):
 
     def overwrite(self, data: object, where: Where = None, *, layout: str | None = None) -> Version:
         """Replace the rows that match `where` (all of them by default) by `data`, in one commit."""
+        check_layout(layout)
         transaction = self.transaction("overwrite")
         predicate = self.bound(where)
         added = self.engine_for(data).write(self.place(layout), data)
@@ -92,10 +96,11 @@ class Table(TableReader):
 
     def rollback(self, version: int) -> Version:
         """Make an older version's state the newest: a new version with the old one's schema and files."""
+        number = check_integer(version, "the version")
         transaction = self.transaction("rollback")
         transaction.exclusive = True
-        old = self.log.load(version)
-        transaction.summary["to_version"] = version
+        old = self.log.load(number)
+        transaction.summary["to_version"] = number
         transaction.change(lambda head: logical.rolled_back(head, old))
         transaction.replace_manifests(old.manifests)
         return self.commit(transaction)
@@ -107,19 +112,16 @@ class Table(TableReader):
 
         def change(head: Version) -> Version:
             resolved = resolve(rule, max(r.rule_id for r in head.rules) + 1, head.spec, head.schema)
-            properties = {**head.properties, **_target(rule)}
+            properties = {**head.properties, **asked_by(rule)}
             return replace(head, rules=(*head.rules, resolved), current_rule_id=resolved.rule_id, properties=properties)
 
         return self._change("set_rule", change)
 
     def set_properties(self, properties: Mapping[str, str | None]) -> Version:
         """Set properties; None takes one away."""
-
-        def change(head: Version) -> Version:
-            merged: dict[str, str | None] = {**head.properties, **properties}
-            return replace(head, properties={k: v for k, v in merged.items() if v is not None})
-
-        return self._change("set_properties", change)
+        return self._change(
+            "set_properties", lambda head: replace(head, properties=changed(head.properties, properties))
+        )
 
     def evolve(
         self, *, add: evolve.Texts = (), drop: evolve.Texts = (), replace: Mapping[str, str] | None = None
@@ -179,6 +181,10 @@ class Table(TableReader):
 
         `for step in table.compact(): …` shows progress and may stop at any time; `list(table.compact())` does it all.
         """
+        self.bound(where)
+        return self._steps(where, check_integer(step_bytes, "step_bytes=", least=1))
+
+    def _steps(self, where: Where, step_bytes: int) -> Iterator[Step]:
         left = sum(f.bytes for f in not_current(self.refresh().plan(where)))
         for batch in steps(not_current(self.plan(where)), step_bytes):
             transaction = self.transaction(COMPACT)
@@ -213,10 +219,12 @@ class Table(TableReader):
             raise CoalesceError(f"this table was opened at version {self.version} and is read-only; open it afresh.")
         self.refresh()
         self._version.check_writable()
-        return Transaction(self.log, self.manifests, self._version, operation, applies=applies)
+        named = check_text(operation, "the name of an operation")
+        return Transaction(self.log, self.manifests, self._version, named, applies=applies)
 
     def commit(self, transaction: Transaction) -> Version:
         """Commit, and move on to the version that holds the change."""
+        check_kind(transaction, Transaction, "a transaction of this table; begin one with transaction()")
         self._version = transaction.commit()
         return self._version
 
@@ -240,6 +248,7 @@ def create_table(
     if not columns.fields:
         raise SchemaError("a table needs at least one column.")
     spec = Spec(0, parse_partition_fields(partition_by, columns))
+    named = {} if properties is None else check_properties(properties)
     version = Version(
         number=0,
         table_id=uuid4().hex,
@@ -252,7 +261,7 @@ def create_table(
         current_spec_id=0,
         rules=(resolve(keep_all() if rule is None else rule, 0, spec, columns),),
         current_rule_id=0,
-        properties={**_target(rule), **(properties or {})},
+        properties={**asked_by(rule), **named},
         max_column_id=columns.highest_id,
     )
     log = Log(storage)
@@ -263,10 +272,3 @@ def create_table(
     if newest is not None or not log.create(version):
         raise TableExists(f"there is a coalesce table at {storage.root} already; open it with coalesce.open().")
     return Table(storage, engines, log=log, version=version, time_zone=time_zone)
-
-
-def _target(rule: RuleRequest | None) -> dict[str, str]:
-    """What a request for a rule says of the table's file sizes."""
-    if isinstance(rule, SmallRequest) and rule.target is not None:
-        return {TARGET_FILE_BYTES: str(rule.target)}
-    return {}

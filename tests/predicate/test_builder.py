@@ -129,9 +129,9 @@ def test_refused(build: Callable[[], Any], message: str) -> None:
 
 def test_no_truth_value() -> None:
     """`and`, `or`, `not` and `if` on predicates are caught: they would silently mean something else."""
-    with pytest.raises(TypeError, match="combine predicates with"):
+    with pytest.raises(PredicateError, match="combine predicates with"):
         print((col("a") == 1) and (col("b") == 2))  # noqa: T201 - never gets there
-    with pytest.raises(TypeError, match="compare it"):
+    with pytest.raises(PredicateError, match="compare it"):
         assert not col("a")
 
 

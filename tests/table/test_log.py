@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -345,11 +346,13 @@ def test_an_object_of_a_dropped_table_never_brings_its_rows_back(appends: int) -
     ],
 )
 def test_a_version_that_could_not_be_read_is_not_committed(damage: dict[str, str], reason: str) -> None:
-    """Whatever a program passes in, the table stays readable."""
+    """Whatever comes past the checks of arguments, the table stays readable."""
     storage = MemoryStorage()
     table = create(storage)
+    change = table.transaction("set_properties")
+    change.change(lambda head: replace(head, properties=damage))
     with pytest.raises(SchemaError, match=f"'set_properties' cannot be committed:.*{reason}"):
-        table.set_properties(damage)
+        table.commit(change)
     assert opened(storage).version == 0
 
 

@@ -1,0 +1,59 @@
+"""A table's properties: which of them the library reads, and what may stand in them.
+
+Names under the library's own prefixes are checked when they are set, not when they are used: a misspelt one would be
+ignored for ever, and a bad value would fail every later write. All other names belong to the users.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from coalesce.arguments import check_choice, check_settings, check_text, shown, suggestion
+from coalesce.errors import InvalidArgument, SpecError
+from coalesce.model.rule import RuleRequest, SmallRequest, parse_bytes
+from coalesce.table.engine import LAYOUTS, TARGET_FILE_BYTES, WRITE_LAYOUT
+
+_PREFIXES: Final = ("write.", "coalesce.")
+
+
+def check_properties(given: object) -> dict[str, str]:
+    """Properties for a new table."""
+    return {name: _checked(name, value) for name, value in check_settings(given, "properties").items()}
+
+
+def changed(before: Mapping[str, str], given: object) -> dict[str, str]:
+    """The properties after a change; None takes one away, also one that an older release has let in."""
+    settings = check_settings(given, "properties")
+    new = {name: _checked(name, value) for name, value in settings.items() if value is not None}
+    return {**{name: value for name, value in before.items() if name not in settings}, **new}
+
+
+def asked_by(rule: RuleRequest | None) -> dict[str, str]:
+    """What a request for a rule says of the table's file sizes."""
+    if isinstance(rule, SmallRequest) and rule.target is not None:
+        return {TARGET_FILE_BYTES: str(rule.target)}
+    return {}
+
+
+def _checked(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgument(f"the property {name!r} holds a text, not {shown(value)}.")
+    known = _KNOWN.get(name)
+    if known is not None:
+        known(value)
+    elif name.lower().startswith(_PREFIXES):
+        raise InvalidArgument(f"there is no property {name!r}{suggestion(name, tuple(_KNOWN), 'those of the library')}")
+    return check_text(value, f"the property {name!r}")
+
+
+def _check_file_size(text: str) -> None:
+    try:
+        parse_bytes(text, least=1)
+    except SpecError as error:
+        raise InvalidArgument(f"the property {TARGET_FILE_BYTES!r}: {error}") from None
+
+
+def _check_layout(text: str) -> None:
+    check_choice(text, f"the property {WRITE_LAYOUT!r}", LAYOUTS)
+
+
+_KNOWN: Final[dict[str, Callable[[str], None]]] = {TARGET_FILE_BYTES: _check_file_size, WRITE_LAYOUT: _check_layout}
