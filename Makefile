@@ -5,11 +5,10 @@ ARGS ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-# benchmarks/ and manifests/ are not part of a source distribution.
-CHECKED := coalesce tests $(wildcard benchmarks manifests)
+CHECKED := coalesce tests benchmarks manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix lint format bench clean
+.PHONY: help demo dist test test-matrix lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +35,19 @@ lint: $(INSTALLED) ## ruff and mypy, changing nothing
 format: $(INSTALLED) ## let ruff fix and format what it can
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
+
+# The wheel is made from the source distribution, as a package index's users would, and tried in an environment that has
+# nothing else.
+dist: ## build the source distribution and the wheel in dist/, and try the wheel
+	rm -rf dist build/dist
+	$(PYTHON) -m venv build/dist/builder
+	build/dist/builder/bin/python -m pip install --quiet --disable-pip-version-check build
+	build/dist/builder/bin/python -m build --outdir dist
+	$(PYTHON) -m venv build/dist/user
+	build/dist/user/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd build/dist && user/bin/python -I -c "import coalesce; print(coalesce.__file__, coalesce.__version__)"
+	cd build/dist && user/bin/python -I user/bin/coalesce --help > /dev/null
+	ls -l dist
 
 bench: $(INSTALLED) ## run the benchmarks (ARGS="--help" lists the options)
 	$(BIN)/python -m benchmarks $(ARGS)

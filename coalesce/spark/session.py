@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coalesce.distribution import install
 from coalesce.errors import SparkUnavailable
 from coalesce.spark.attach import attach
 from coalesce.spark.jre import spark_java_home
@@ -64,13 +65,13 @@ def _spark_session_class() -> type["SparkSession"]:
         from pyspark.sql import SparkSession
     except ImportError as missing:
         raise SparkUnavailable(
-            f'PySpark cannot be imported ({missing}). Install it with `pip install "coalesce[spark]"`.'
+            f"PySpark cannot be imported ({missing}). Install it with `{install('spark')}`."
         ) from missing
     major, minor = pyspark.__version__.split(".")[:2]
     if (int(major), int(minor)) < _OLDEST:
         raise SparkUnavailable(
             f"coalesce needs PySpark {_OLDEST[0]}.{_OLDEST[1]} or later, and this is {pyspark.__version__}. "
-            'Install a newer one with `pip install "coalesce[spark]"`.'
+            f"Install a newer one with `{install('spark')}`."
         )
     return SparkSession
 

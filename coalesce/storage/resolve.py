@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from coalesce.distribution import install
 from coalesce.errors import StorageError
 from coalesce.storage.base import Storage
 from coalesce.storage.hadoop import HadoopStorage, default_scheme
@@ -67,5 +68,5 @@ def _open_objects(location: str, options: Mapping[str, str] | None) -> Storage:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "obstore":
             raise
-        raise StorageError(f'{location} needs obstore: pip install "coalesce[objects]".') from error
+        raise StorageError(f"{location} needs obstore: {install('objects')}.") from error
     return ObjectStorage(location, options)

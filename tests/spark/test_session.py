@@ -84,7 +84,7 @@ def test_without_pyspark_says_what_to_install(tmp_path: Path) -> None:
         tmp_path,
     )
 
-    assert 'pip install "coalesce[spark]"' in ran.stdout, ran.stderr
+    assert 'pip install "pyspark[connect,sql]>=4.1,<5"' in ran.stdout, ran.stderr
 
 
 def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

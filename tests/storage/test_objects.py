@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coalesce.distribution import REQUIREMENTS
 from coalesce.errors import FileMissing, StorageError
 from coalesce.storage import open_storage
 from coalesce.storage.objects import ObjectStorage
@@ -181,7 +182,7 @@ def test_without_obstore_the_error_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(StorageError) as caught:
         open_storage("s3://bucket/events")
-    assert str(caught.value) == 's3://bucket/events needs obstore: pip install "coalesce[objects]".'
+    assert str(caught.value) == f's3://bucket/events needs obstore: pip install "{REQUIREMENTS["objects"]}".'
 
 
 def test_google_and_azure_locations_are_understood() -> None:
