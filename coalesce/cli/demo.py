@@ -6,7 +6,6 @@ were.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import coalesce
 from coalesce.cli.arguments import add_debug
 from coalesce.cli.layout import grid, number
+from coalesce.cli.output import complain, tell
 from coalesce.errors import CoalesceError
 from coalesce.plan.report import human_bytes
 from coalesce.table.table import Table
@@ -186,7 +186,7 @@ def _check(holds: bool) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)
+    tell(text)
 
 
 @dataclass
@@ -201,7 +201,7 @@ class _Watch:
 @contextmanager
 def _watch(doing: str) -> Iterator[_Watch]:
     """Say on stderr what is being done, and measure how long it takes."""
-    print(f"… {doing}", file=sys.stderr, flush=True)
+    complain(f"… {doing}")
     watch, started = _Watch(), time.perf_counter()
     yield watch
     watch.seconds = time.perf_counter() - started

@@ -5,14 +5,14 @@ import json
 from collections.abc import Mapping
 from typing import assert_never
 
-from coalesce.cli.layout import cut, grid, moment, number
+from coalesce.cli.layout import cut, grid, moment
 from coalesce.cli.values import literal
 from coalesce.cli.verb import Json
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule
 from coalesce.model.spec import field_text
 from coalesce.model.types import AtomicType, Value
 from coalesce.model.version import Version
-from coalesce.plan.report import human_bytes
+from coalesce.plan.report import counted, human_bytes
 from coalesce.table.table import Table
 
 HELP = "columns, partition fields, rule and size"
@@ -104,12 +104,11 @@ def _partition_by(version: Version) -> list[str]:
 
 
 def _size(version: Version) -> str:
-    manifests = len(version.manifests)
     return (
-        f"{number(version.rows)} rows in {number(version.files)} files, {human_bytes(version.bytes)}; "
-        f"{number(manifests)} {'manifest' if manifests == 1 else 'manifests'}"
+        f"{counted(version.rows, 'row')} in {counted(version.files, 'file')}, {human_bytes(version.bytes)}; "
+        f"{counted(len(version.manifests), 'manifest')}"
     )
 
 
 def _earlier(count: int, what: str) -> str:
-    return "" if count == 1 else f"  ({count - 1} earlier {what}{'s' if count > 2 else ''})"
+    return "" if count == 1 else f"  ({counted(count - 1, f'earlier {what}')})"

@@ -109,9 +109,15 @@ def explain(report: Report) -> str:
         lines.append(f"  {first}  {numbers}  {row[4]}")
     lines.append("")
     if report.unknown_files:
-        lines.append(f"  {report.unknown_files:,} of the files are read because their tuples are unknown")
+        files = counted(report.unknown_files, "file")
+        lines.append(f"  {files} read because the tuples inside are unknown")
     lines.append(f"  left to check in the rows: {report.residual}")
     return "\n".join(lines)
+
+
+def counted(count: int, what: str) -> str:
+    """A number with its noun: `1 file`, `2,000 files`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def human_bytes(count: int) -> str:

@@ -21,7 +21,7 @@ from coalesce.errors import PredicateError
 from coalesce.model.schema import Schema, all_fields
 from coalesce.model.types import AtomicType, Field
 from coalesce.plan.plan import Plan
-from coalesce.plan.report import Report, human_bytes, make_report
+from coalesce.plan.report import Report, counted, human_bytes, make_report
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import normalize
@@ -76,7 +76,7 @@ def describe(location: str, found: Resolved, spark: SparkSession) -> str:
             "parts": _parts(found),
             "bytes": size,
             "rows": rows,
-            "description": f"{name}: {files:,} files, {human_bytes(size)}",
+            "description": f"{name}: {counted(files, 'file')}, {human_bytes(size)}",
         }
     )
 

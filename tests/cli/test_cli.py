@@ -364,7 +364,7 @@ def test_a_reader_that_goes_away_is_no_error(events: Path) -> None:
 
 def test_the_command_line_loads_no_spark() -> None:
     """Starting it costs no more than it must."""
-    program = "import sys, coalesce.cli.main; print('pyspark' in sys.modules)"
+    program = "import sys, coalesce.cli.command; print('pyspark' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ran.stdout == "False\n"
 

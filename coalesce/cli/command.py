@@ -1,0 +1,102 @@
+"""The command `coalesce`: a verb and a table, data on stdout, messages on stderr.
+
+A verb is a module here with three functions: `configure` adds its arguments, `as_json` answers programs and `as_text`
+answers people. Everything around that (opening the table, errors, what is wrong with a terminal) is done once. No verb
+but `demo` starts Spark or needs a Java.
+"""
+
+import argparse
+import io
+import json
+import signal
+import traceback
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+
+import coalesce
+from coalesce.cli import count, demo, describe, files, history, output, partitions, plan
+from coalesce.cli.arguments import common_arguments
+from coalesce.cli.verb import Verb
+from coalesce.errors import CoalesceError
+
+VERBS: dict[str, Verb] = {
+    "describe": describe,
+    "plan": plan,
+    "history": history,
+    "partitions": partitions,
+    "files": files,
+    "count": count,
+}
+
+SUCCESS, FAILURE, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    output.prepare()
+    parser = _parser()
+    debug = False
+    try:
+        arguments = _parsed(parser, argv)
+        if arguments.verb is None:
+            output.complain(parser.format_help())
+            return WRONG_COMMAND
+        debug = arguments.debug
+        _run(arguments)
+    except output.ReaderGone:
+        return SUCCESS
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except CoalesceError as error:
+        output.complain(traceback.format_exc() if debug else f"coalesce: {error}")
+        return FAILURE
+    return SUCCESS
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if arguments.verb == "demo":
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # it has tables and a Spark to clean up
+        demo.run(arguments)
+        return
+    verb = VERBS[arguments.verb]
+    table = coalesce.open(
+        arguments.table,
+        version=arguments.version,
+        as_of=arguments.as_of,
+        storage_options=dict(arguments.storage_option),
+    )
+    output.tell(_as_json(verb.as_json(table, arguments)) if arguments.json else verb.as_text(table, arguments))
+
+
+def _as_json(answer: dict[str, object]) -> str:
+    """Letters as they are if they can be shown, else as JSON escapes them."""
+    text = json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
+    return text if output.shows(text) else json.dumps(answer, indent=2, allow_nan=False)
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments. Help that was asked for is an answer like any other, which argparse would let get lost."""
+    answer = io.StringIO()
+    try:
+        with redirect_stdout(answer):
+            return parser.parse_args(argv)
+    except SystemExit as done:
+        if not done.code:  # of a wrong command line it prints the usage here, if there is no standard error
+            output.tell(answer.getvalue(), end="")
+        raise
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="coalesce",
+        description="Look into tables whose small logical partitions share files.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=28),
+        epilog="`coalesce VERB --help` says more about each. TABLE is a path, or a URI such as s3://bucket/events.",
+    )
+    parser.add_argument("--version", action="version", version=f"coalesce {coalesce.__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for name, verb in VERBS.items():
+        verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=[common_arguments()]))
+    demo.configure(verbs.add_parser("demo", help=demo.HELP, description=demo.__doc__))
+    return parser
