@@ -13,6 +13,7 @@ import pyarrow.types as at
 
 from coalesce.arrow.conform import conform
 from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
+from coalesce.arrow.rows import is_true
 from coalesce.arrow.store import store
 from coalesce.arrow.tuples import RowTuples, tuples_of
 from coalesce.manifest.paths import new_write_directory
@@ -20,8 +21,10 @@ from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
+from coalesce.predicate.expr import Bound
 from coalesce.table.engine import Place
 from coalesce.table.layout import plan_files, spark_order
+from coalesce.table.match import outside, refusal
 
 Order = npt.NDArray[np.int64]
 
@@ -38,6 +41,7 @@ def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list
     """
     version, spec, schema = place.version, place.version.spec, place.version.schema
     rows = conform(rows, schema)
+    refuse_outside(rows, schema, place.within)
     if rows.num_rows == 0:
         return []
     tuples = tuples_of(rows, spec, schema)
@@ -70,6 +74,16 @@ def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list
         makers.append(partial(_make, rows, lineage, order[chosen], schema, target, bytes_per_row))
         start = chosen.stop
     return store(place.storage, makers)
+
+
+def refuse_outside(rows: pa.Table, schema: Schema, within: Bound | None) -> None:
+    """Refuse rows, which fit the table already, on which the predicate is not TRUE."""
+    if within is None or rows.num_rows == 0:
+        return
+    positions = np.flatnonzero(~is_true(within, rows, schema))
+    if len(positions):
+        (example,) = rows.slice(positions[0], 1).to_pylist()
+        raise refusal([outside(len(positions), within, example)])
 
 
 def row_order(tuples: RowTuples, in_order: list[int]) -> Order:

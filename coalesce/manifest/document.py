@@ -96,9 +96,11 @@ class Node:
 
     @property
     def number(self) -> int:
-        """An integer."""
+        """An integer of up to 64 bits: more would be read otherwise by whoever has no larger ones."""
         if type(self.value) is not int:
             raise self._unlike("an integer")
+        if not -(2**63) <= self.value < 2**63:
+            raise self.wrong(f"it should have up to 64 bits, but is {_brief(self.value)}.")
         return self.value
 
     @property

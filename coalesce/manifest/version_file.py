@@ -40,6 +40,10 @@ _ZEROS: Final = b"0" * 64
 _TRAILER: Final = len(_DIGEST) + len(_ZEROS) + len(_END)
 _MANIFEST_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
+# Milliseconds since 1970 of the first and the last moment that a calendar of four digits can show.
+_FIRST_MOMENT: Final = -62_135_596_800_000
+_LAST_MOMENT: Final = 253_402_300_799_999
+
 Json = dict[str, Any]
 
 
@@ -235,7 +239,7 @@ def _read_version(d: Node) -> Version:
         table_id=d["table_id"].text,
         commit_id=d["commit_id"].text,
         parent_commit_id=None if parent is None else parent.text,
-        timestamp_ms=d["timestamp_ms"].number,
+        timestamp_ms=_read_moment(d["timestamp_ms"]),
         operation=d["operation"].text,
         summary={k: v.text if isinstance(v.value, str) else v.number for k, v in d["summary"].items()},
         schema=Schema(tuple(_read_field(f) for f in d["schema"]["fields"])),
@@ -250,8 +254,14 @@ def _read_version(d: Node) -> Version:
         next_row_id=d["next_row_id"].count,
         max_column_id=d["max_column_id"].count,
         has_dropped_or_renamed=d["has_dropped_or_renamed"].flag,
-        applied={k: v.number for k, v in d["applied"].items()},
+        applied={k: v.count for k, v in d["applied"].items()},
     )
+
+
+def _read_moment(node: Node) -> int:
+    if not _FIRST_MOMENT <= node.number <= _LAST_MOMENT:
+        raise node.wrong(f"it should be a moment in the years 1 to 9999, but is {node.value}.")
+    return node.number
 
 
 def _read_field(node: Node) -> Field:

@@ -56,6 +56,16 @@ def conform(frame: DataFrame, schema: Schema) -> Conformed:
     return Conformed(frame.select(*columns), tuple(forbidden))
 
 
+def named(rows: DataFrame, schema: Schema) -> DataFrame:
+    """Such rows as a condition speaks of them, by logical names; beside those, in one struct, lies all there is."""
+    return rows.select(F.struct("*").alias(whole(schema)), *(F.col(name_of(f)).alias(f.name) for f in schema))
+
+
+def whole(schema: Schema) -> str:
+    """The name of that struct, which no column has."""
+    return "_rows" + "_" * max(len(f.name) for f in schema)
+
+
 # --- names and types ---------------------------------------------------------------------------------------------
 
 

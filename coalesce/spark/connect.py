@@ -9,20 +9,27 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, assert_never
 
+import numpy as np
 import pyarrow as pa
 
+from coalesce.arrow.conform import conform
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import SchemaError
+from coalesce.arrow.rows import is_true
+from coalesce.errors import NeedsSpark, SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule
 from coalesce.model.schema import Schema
 from coalesce.model.transforms import Identity
 from coalesce.plan.report import Report
+from coalesce.predicate.expr import Bound
+from coalesce.predicate.normalize import has_opaque
+from coalesce.predicate.render import to_sql
 from coalesce.spark.attach import attach
 from coalesce.spark.portable import write_batches
 from coalesce.spark.schema import schema_from_spark
 from coalesce.spark.travel import VERSION
 from coalesce.table.engine import Place
+from coalesce.table.match import outside, refusal
 
 
 class ConnectEngine(ArrowEngine):
@@ -46,6 +53,8 @@ class ConnectEngine(ArrowEngine):
         """Write the rows in the server's workers; only the entries of the files come back."""
         if not hasattr(data, "mapInArrow"):
             raise SchemaError(f"a {type(data).__name__} has no rows to write; give a Spark DataFrame.")
+        if place.within is not None:
+            _refuse_outside(place, data, place.within)
         written = _together(data, place).mapInArrow(
             partial(_write, Place(storage=place.storage, version=place.version)), "entries binary"
         )
@@ -59,6 +68,21 @@ class ConnectEngine(ArrowEngine):
     def last_scan(self, place: Place) -> Report | None:  # noqa: ARG002 - the engine's signature
         """Never known: the server plans."""
         return None
+
+
+def _refuse_outside(place: Place, data: Any, within: Bound) -> None:
+    """Refuse rows on which the predicate is not TRUE: a pass of its own, before any task writes a file."""
+    if has_opaque(within):
+        raise NeedsSpark(
+            f"whether rows match {to_sql(within)} cannot be told in a Spark Connect session; filter them yourself and "
+            "allow rows outside (allow_outside=True), or use a session with a driver of its own."
+        )
+    schema = place.version.schema
+    found = data.mapInArrow(partial(_count_outside, schema, within), "rows bigint, example binary").collect()
+    count = sum(row[0] for row in found)
+    if count:
+        example = next(pickle.loads(row[1]) for row in found if row[0])
+        raise refusal([outside(count, within, example)])
 
 
 def _together(data: Any, place: Place) -> Any:
@@ -86,6 +110,19 @@ def _groups(rule: Rule, field_id: int) -> bool:
             return field_id in field_ids
         case _:
             assert_never(rule)
+
+
+def _count_outside(schema: Schema, within: Bound, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker: counts the rows of its task that are outside, and yields one of them."""
+    count, example = 0, None
+    for batch in batches:
+        rows = conform(pa.Table.from_batches([batch]), schema)
+        found = np.flatnonzero(~is_true(within, rows, schema))
+        if len(found) and not count:
+            (example,) = rows.slice(found[0], 1).to_pylist()
+        count += len(found)
+    arrays = [pa.array([count], pa.int64()), pa.array([pickle.dumps(example)], pa.binary())]
+    yield pa.RecordBatch.from_arrays(arrays, ["rows", "example"])
 
 
 def _write(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

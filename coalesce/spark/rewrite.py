@@ -17,7 +17,6 @@ from coalesce.arrow.encode import ROW_ID, ROW_VERSION
 from coalesce.arrow.read import constants_of
 from coalesce.arrow.tuples import can_compute
 from coalesce.model.datafile import DataFile
-from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.types import FLOATING, Field
 from coalesce.model.values import column_of
@@ -25,7 +24,7 @@ from coalesce.predicate.expr import Bound
 from coalesce.spark.assign import directory_names, planned_texts
 from coalesce.spark.catalyst import compiled, evaluate, own_session
 from coalesce.spark.condition import condition
-from coalesce.spark.conform import Conformed, name_of
+from coalesce.spark.conform import Conformed, name_of, named, whole
 from coalesce.spark.location import spark_uri
 from coalesce.spark.readback import read_back
 from coalesce.spark.schema import physical_schema, spark_type
@@ -64,8 +63,8 @@ def rewrite(spark_session: SparkSession, place: Place, files: Sequence[DataFile]
     the condition speaks of.
     """
     matching = own_session(spark_session, SETTINGS)
-    rows = _named(rows_of(matching, place, files), place.version.schema)
-    found = rows.filter(condition(matching, drop)).select(f"{_whole(place.version.schema)}.{_FILE}").distinct()
+    rows = named(rows_of(matching, place, files), place.version.schema)
+    found = rows.filter(condition(matching, drop)).select(f"{whole(place.version.schema)}.{_FILE}").distinct()
     touched = {row[0] for row in found.collect()}
     by_spec: dict[int, list[DataFile]] = defaultdict(list)
     for number in sorted(touched):
@@ -94,8 +93,7 @@ def _rewrite_of_spec(
 ) -> list[DataFile]:
     schema, spec = place.version.schema, place.version.spec_by_id(spec_id)
     rows = rows_of(session, place, files)
-    named = _named(rows, schema)
-    kept = named.filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{_whole(schema)}.*")
+    kept = named(rows, schema).filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{whole(schema)}.*")
     columns = file_columns(rows, schema, spec)
     directories = _directories(place, spec, files)
     ready = kept.select(*columns, *directories)
@@ -108,16 +106,6 @@ def _rewrite_of_spec(
             old = files[int(new.path.split("/")[-2].partition("=")[2])]
             entries.append(entry(new, directory, spec_id, old.rule_id, old.physical_key))
         return entries
-
-
-def _named(rows: DataFrame, schema: Schema) -> DataFrame:
-    """Rows as a condition speaks of them, by logical names; beside those, in one struct, lies all there is."""
-    return rows.select(F.struct("*").alias(_whole(schema)), *(F.col(name_of(f)).alias(f.name) for f in schema))
-
-
-def _whole(schema: Schema) -> str:
-    """The name of that struct, which no column has."""
-    return "_rows" + "_" * max(len(f.name) for f in schema)
 
 
 def _directories(place: Place, spec: Spec, files: Sequence[DataFile]) -> list[Column]:

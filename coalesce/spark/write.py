@@ -26,6 +26,7 @@ from coalesce.model.types import Field
 from coalesce.model.values import values_of
 from coalesce.spark.assign import RANK, TASK, Layout, assigned, directory_columns
 from coalesce.spark.catalyst import hadoop_configuration, in_session, jvm, own_session
+from coalesce.spark.checks import Checks
 from coalesce.spark.conform import Conformed, conform, name_of
 from coalesce.spark.footers import BOUND_BYTES
 from coalesce.spark.location import spark_uri
@@ -35,7 +36,6 @@ from coalesce.spark.transforms import components
 from coalesce.storage.base import Storage
 from coalesce.table.engine import Place
 from coalesce.table.layout import MAX_TUPLES_PER_FILE, Known, PlannedFile, one_nan, plan_files
-from coalesce.table.match import refusal
 
 SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -83,7 +83,7 @@ def write_conformed(session: SparkSession, place: Place, rows: Conformed, report
     """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too."""
     version, spec, schema = place.version, place.version.spec, place.version.schema
     with report.stage("count"):
-        layout = _layout_by_history(rows, place) or _layout_by_count(session, rows, place)
+        layout = _layout_by_history(session, rows, place) or _layout_by_count(session, rows, place)
     if not layout.tasks:
         return []
     sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
@@ -146,12 +146,13 @@ def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: 
 
 
 def _layout_by_count(session: SparkSession, rows: Conformed, place: Place) -> Layout:
-    """Count the rows of each tuple, in one pass that also looks for NULLs where there may be none."""
+    """Count the rows of each tuple, in one pass that also looks for rows that may not be."""
     version, spec, schema = place.version, place.version.spec, place.version.schema
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
-    forbidden = [F.count_if(condition).alias(f"n{i}") for i, (_, condition) in enumerate(rows.forbidden)]
-    counted = rows.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden).toArrow()
-    _refuse_nulls(rows, [sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
+    checks = Checks(session, rows, place)
+    forbidden = [column.alias(f"n{i}") for i, column in enumerate(checks.counts)]
+    counted = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden).toArrow()
+    checks.refuse([sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
     counts = counted.column("rows").to_pylist()
     values = [values_of(type_, counted.column(f"t{i}")) for i, type_ in enumerate(spec.types(schema))]
     tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(counts)
@@ -167,7 +168,7 @@ def _layout_by_count(session: SparkSession, rows: Conformed, place: Place) -> La
     return Layout(tuples=tuples, files=_files(place, tuples, counts, bytes_per_row, known), spare=1)
 
 
-def _layout_by_history(rows: Conformed, place: Place) -> Layout | None:
+def _layout_by_history(session: SparkSession, rows: Conformed, place: Place) -> Layout | None:
     """Take it that the rows are spread over tuples as the table's are; None if that is not wanted or not possible.
 
     How many rows there will be is Spark's estimate. A tuple the table does not have is small.
@@ -176,9 +177,9 @@ def _layout_by_history(rows: Conformed, place: Place) -> Layout | None:
     expected = None if history is None else estimated_bytes(rows.frame)
     if history is None or expected is None:
         return None
-    if rows.forbidden:
-        conditions = [F.count_if(condition) for _, condition in rows.forbidden]
-        _refuse_nulls(rows, list(rows.frame.agg(*conditions).first() or ()))
+    checks = Checks(session, rows, place)
+    if checks.counts:
+        checks.refuse(list(checks.frame.agg(*checks.counts).first() or ()))
     known = place.known(None)
     sizes = known.sizes or {}
     total = sum(sizes.values())
@@ -214,16 +215,6 @@ def estimated_bytes(frame: DataFrame) -> int | None:
     """Spark's own estimate of what the rows take; None where it has none."""
     estimate = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
     return estimate if estimate < _NO_ESTIMATE else None
-
-
-def _refuse_nulls(rows: Conformed, counts: Sequence[int]) -> None:
-    problems = [
-        f"column {place!r} is required and has {count} NULLs."
-        for (place, _), count in zip(rows.forbidden, counts, strict=True)
-        if count
-    ]
-    if problems:
-        raise refusal(problems)
 
 
 # --- files -------------------------------------------------------------------------------------------------------

@@ -43,13 +43,15 @@ class Place:
     """A table at one version, as an engine sees it.
 
     `measure` tells what the table already holds of tuples, where that matters to the rule. `layout` is `COUNTED` or
-    `KNOWN`, if the caller has chosen for this write.
+    `KNOWN`, if the caller has chosen for this write. `within` is a predicate that must be TRUE on every row of this
+    write: an engine refuses the others (`match.outside`) before it writes anything.
     """
 
     storage: Storage
     version: Version
     measure: Measure | None = None
     layout: str | None = None
+    within: Bound | None = None
 
     @property
     def target_file_bytes(self) -> int:
@@ -103,7 +105,8 @@ class Engine(Protocol):
     def write(self, place: Place, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed.
 
-        The entries say what is in the files, not what was meant to be. If it fails, it leaves no files behind.
+        The entries say what is in the files, not what was meant to be. If it fails, it leaves no files behind. Rows
+        that do not fit the table or are not `place.within` are refused before anything is written.
         """
 
     def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:

@@ -4,16 +4,22 @@ Columns are matched by name as Spark does by default, without regard to case, at
 is missing is NULL if it may be; a narrower type is widened; whatever would change a value is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from coalesce.errors import SchemaError
 from coalesce.model.schema import did_you_mean
 from coalesce.model.types import DOUBLE, FLOAT, INTEGRAL_BITS, DecimalType, Field, Type
+from coalesce.predicate.expr import Bound
+from coalesce.predicate.render import to_sql
 
 # Decimal digits that hold every integer of so many bits, and integers that a float of each kind holds exactly.
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_BITS: Final[dict[Type, int]] = {FLOAT: 16, DOUBLE: 32}
+
+# How much of a predicate and of a row a message shows.
+_SHOWN_VALUES: Final = 5
+_SHOWN_LENGTH: Final = 300
 
 
 def is_widening(source: Type, target: Type) -> bool:
@@ -63,6 +69,22 @@ def inside(place: str, name: str) -> str:
 def misfit(place: str, given: object, field: Field) -> str:
     """The sentence about a type that does not widen to the table's."""
     return f"column {place!r} is {given}, which does not widen to the table's {field.type}; cast it."
+
+
+def outside(count: int, predicate: Bound, example: Mapping[str, object] | None) -> str:
+    """The sentence about rows that an overwrite would add but, when it is repeated, not replace."""
+    rows = "1 row does" if count == 1 else f"{count:,} rows do"
+    where = to_sql(predicate, longest_list=_SHOWN_VALUES)
+    shown = "" if example is None else f", such as {_shown(example)}"
+    return (
+        f"{rows} not match {where}{shown}. The same overwrite "
+        "once more would add them again: leave them out, or allow them (allow_outside=True)."
+    )
+
+
+def _shown(row: Mapping[str, object]) -> str:
+    text = ", ".join(f"{name} = {'NULL' if value is None else repr(value)}" for name, value in row.items())
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…"
 
 
 def refusal(problems: Sequence[str]) -> SchemaError:

@@ -21,7 +21,8 @@ from coalesce.model.rule import RuleRequest, keep_all, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
 from coalesce.model.version import Version
-from coalesce.predicate.expr import Bound
+from coalesce.predicate.expr import TRUE, Bound
+from coalesce.predicate.normalize import has_opaque
 from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
 from coalesce.table.changes import COMPACT
@@ -34,65 +35,92 @@ from coalesce.table.reading import TableReader, Where, engine_for
 from coalesce.table.transaction import Transaction
 from coalesce.table.tuples import among
 
+# What a write is known by that is to be made once: an application, and the number of its write.
+Applies = tuple[str, int] | None
+
 
 class Table(TableReader):
     """A table that can be asked, written to and changed."""
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def append(self, data: object, *, applies: tuple[str, int] | None = None, layout: str | None = None) -> Version:
-        """Add rows. With `applies=(app, sequence)`, a write that was committed before is not done again.
+    def append(self, data: object, *, applies: Applies = None, layout: str | None = None) -> Version:
+        """Add rows. With `applies=(application, sequence)`, a write that was committed before is not made again.
 
         `layout="known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those the
         table has; otherwise the property `write.layout` says.
         """
         check_layout(layout)
-        transaction = self.transaction("append", applies=applies)
-        if applies is not None and self._version.applied.get(applies[0], -1) >= applies[1]:
-            return self._version
-        transaction.add(self.engine_for(data).write(self.place(layout), data))
-        return self.commit(transaction)
 
-    def delete(self, where: Where) -> Version:
+        def stage(transaction: Transaction) -> None:
+            transaction.add(self.engine_for(data).write(self.place(layout), data))
+
+        return self._write("append", applies, stage)
+
+    def delete(self, where: Where, *, applies: Applies = None) -> Version:
         """Remove the rows that match; whole files go by metadata, shared ones are rewritten without them."""
-        transaction = self.transaction("delete")
-        logical.remove(transaction, self.bound(where), self._rewrite)
-        return self.commit(transaction)
+
+        def stage(transaction: Transaction) -> None:
+            logical.remove(transaction, self.bound(where), self._rewrite)
+
+        return self._write("delete", applies, stage)
 
     def truncate(self) -> Version:
         """Remove all rows."""
         return self.delete(None)
 
-    def overwrite(self, data: object, where: Where = None, *, layout: str | None = None) -> Version:
-        """Replace the rows that match `where` (all of them by default) by `data`, in one commit."""
-        check_layout(layout)
-        transaction = self.transaction("overwrite")
-        predicate = self.bound(where)
-        added = self.engine_for(data).write(self.place(layout), data)
-        logical.remove(transaction, predicate, self._rewrite)
-        transaction.add(added)
-        return self.commit(transaction)
+    def overwrite(
+        self,
+        data: object,
+        where: Where = None,
+        *,
+        allow_outside: bool = False,
+        applies: Applies = None,
+        layout: str | None = None,
+    ) -> Version:
+        """Replace the rows that match `where` (all of them by default) by `data`, in one commit.
 
-    def overwrite_partitions(self, data: object) -> Version:
+        Rows of `data` that do not match `where` themselves are refused, unless `allow_outside`: they would be added
+        again when the same overwrite is repeated.
+        """
+        check_layout(layout)
+
+        def stage(transaction: Transaction) -> None:
+            predicate = self.bound(where)
+            place = replace(self.place(layout), within=None if allow_outside or predicate == TRUE else predicate)
+            # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
+            if has_opaque(predicate):
+                logical.remove(transaction, predicate, self._rewrite)
+            transaction.add(self.engine_for(data).write(place, data))
+            if not has_opaque(predicate):
+                logical.remove(transaction, predicate, self._rewrite)
+
+        return self._write("overwrite", applies, stage)
+
+    def overwrite_partitions(self, data: object, *, applies: Applies = None) -> Version:
         """Replace exactly the logical partitions that `data` has rows of, in one commit.
 
         A logical partition is one of the current spec; rows of it that were written under another spec go as well.
         """
-        transaction = self.transaction("overwrite_partitions")
-        added = self.engine_for(data).write(self.place(COUNTED), data)
-        predicate = among(logical.tuples_in(added), self._version.spec, self.schema)
-        logical.remove(transaction, predicate, self._rewrite)
-        transaction.add(added)
-        return self.commit(transaction)
+
+        def stage(transaction: Transaction) -> None:
+            added = self.engine_for(data).write(self.place(COUNTED), data)
+            transaction.add(added)
+            predicate = among(logical.tuples_in(added), self._version.spec, self.schema)
+            logical.remove(transaction, predicate, self._rewrite)
+
+        return self._write("overwrite_partitions", applies, stage)
 
     def drop_partition(self, **values: object) -> Version:
         """Remove a logical partition: the rows whose columns have exactly these values (None is NULL).
 
         A partition field that is no column goes by its own name: `drop_partition(ts_day="2026-05-17")`.
         """
-        transaction = self.transaction("drop_partition")
-        logical.remove(transaction, logical.equals(self._version, values), self._rewrite)
-        return self.commit(transaction)
+
+        def stage(transaction: Transaction) -> None:
+            logical.remove(transaction, logical.equals(self._version, values), self._rewrite)
+
+        return self._write("drop_partition", None, stage)
 
     def rollback(self, version: int) -> Version:
         """Make an older version's state the newest: a new version with the old one's schema and files."""
@@ -213,7 +241,7 @@ class Table(TableReader):
 
     # --- transactions --------------------------------------------------------------------------------------------
 
-    def transaction(self, operation: str, *, applies: tuple[str, int] | None = None) -> Transaction:
+    def transaction(self, operation: str, *, applies: Applies = None) -> Transaction:
         """Begin to stage changes against the newest version."""
         if self._pinned:
             raise CoalesceError(f"this table was opened at version {self.version} and is read-only; open it afresh.")
@@ -221,6 +249,18 @@ class Table(TableReader):
         self._version.check_writable()
         named = check_text(operation, "the name of an operation")
         return Transaction(self.log, self.manifests, self._version, named, applies=applies)
+
+    def _write(self, operation: str, applies: Applies, stage: Callable[[Transaction], None]) -> Version:
+        """Stage a change of rows and commit it; if that fails, nothing is left behind."""
+        transaction = self.transaction(operation, applies=applies)
+        if transaction.was_applied:
+            return self._version
+        try:
+            stage(transaction)
+            return self.commit(transaction)
+        except BaseException:
+            transaction.abandon()
+            raise
 
     def commit(self, transaction: Transaction) -> Version:
         """Commit, and move on to the version that holds the change."""

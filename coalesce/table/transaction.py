@@ -8,12 +8,14 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Final
 from uuid import uuid4
 
 import numpy as np
 
-from coalesce.errors import CommitConflict
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
@@ -27,6 +29,7 @@ from coalesce.table.merge import due
 MAX_ATTEMPTS = 200
 _FIRST_WAIT = 0.005
 _LONGEST_WAIT = 0.5
+_LAST_SEQUENCE: Final = 2**63 - 1
 
 Written = list[tuple[str, EncodedManifest]]
 
@@ -53,13 +56,26 @@ class Transaction:
     _removed: set[str] = field(default_factory=set)
     _change: Callable[[Version], Version] | None = None
     _replacement: tuple[ManifestRef, ...] | None = None
+    _written: Written = field(default_factory=list)
     _merged: dict[frozenset[str], Written] = field(default_factory=dict)
     _filtered: dict[str, Written] = field(default_factory=dict)
+    _may_be_committed: bool = False
+
+    def __post_init__(self) -> None:
+        self.applies = _checked(self.applies)
+
+    @property
+    def was_applied(self) -> bool:
+        """Whether what `applies` names was committed before, as far as `base` knows."""
+        return self._is_in(self.base)
+
+    def _is_in(self, version: Version) -> bool:
+        return self.applies is not None and version.applied.get(self.applies[0], -1) >= self.applies[1]
 
     # --- staging -----------------------------------------------------------------------------------------------
 
     def add(self, files: Sequence[DataFile]) -> None:
-        """Stage data files, each under the spec it was written for."""
+        """Stage data files that were written for this transaction, each under the spec it was written for."""
         by_spec: dict[int, list[DataFile]] = defaultdict(list)
         for f in files:
             by_spec[f.spec_id].append(f)
@@ -92,21 +108,39 @@ class Transaction:
         was committed before.
         """
         self.base.check_writable()
-        written = [w for entries in self._by_spec() for w in self.manifests.write(entries)]
+        self._written = [w for entries in self._by_spec() for w in self.manifests.write(entries)]
         for attempt in range(MAX_ATTEMPTS):
             head = self.log.head()
             conflicts.check_same_table(self.base, head)
-            if self.applies is not None and head.applied.get(self.applies[0], -1) >= self.applies[1]:
+            if self._is_in(head):
+                self.abandon()
                 return head
             if head.commit_id != self.base.commit_id:
                 self._check_conflicts(head)
-            version = self._next(head, written)
+            version = self._next(head, self._written)
+            self._may_be_committed = True
             if self.log.create(version):
                 return version
+            self._may_be_committed = False
             time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
         raise CommitConflict(
             f"{MAX_ATTEMPTS} attempts to commit {self.operation!r} were each overtaken by another writer; try again."
         )
+
+    def abandon(self) -> None:
+        """Delete what was written for a commit that will not be made: data files and manifests.
+
+        Nothing is deleted once the version file was sent off and nobody has said that it was refused: it may be there,
+        or still be under way, and names these files.
+        """
+        if self._may_be_committed:
+            return
+        paths = [path for entries in self._added for path in entries.core.column("path").to_pylist()]
+        for written in (self._written, *self._merged.values(), *self._filtered.values()):
+            paths += [path for path, _ in written]
+        for path in paths:
+            with suppress(CoalesceError):  # an orphan that no version names; the first failure is what to report
+                self.manifests.storage.delete(path)
 
     def _by_spec(self) -> list[Entries]:
         by_spec: dict[int, list[Entries]] = defaultdict(list)
@@ -191,3 +225,17 @@ class Transaction:
     def _materialized(self, written: Written, origins: Sequence[ManifestRef]) -> list[ManifestRef]:
         """Pointers to rewritten manifests, whose entries carry versions and row ids of their own."""
         return refs(written, max(r.added_version for r in origins), min(r.first_row_id for r in origins))[0]
+
+
+def _checked(applies: object) -> tuple[str, int] | None:
+    """What a write that is to be made once is known by, if it can be recorded."""
+    if applies is None:
+        return None
+    if isinstance(applies, tuple) and len(applies) == 2:
+        app, sequence = applies
+        is_number = isinstance(sequence, int | np.integer) and not isinstance(sequence, bool)
+        if isinstance(app, str) and app and is_number and 0 <= int(sequence) <= _LAST_SEQUENCE:
+            return app, int(sequence)
+    raise InvalidArgument(
+        f"applies= is (application, sequence), a name and a number from 0 to {_LAST_SEQUENCE}, not {applies!r:.80}."
+    )

@@ -175,13 +175,15 @@ def versions(draw: st.DrawFn) -> Version:
     rules = _rules(draw, schema, fields)
     manifests = tuple(draw(st.lists(_manifests(specs, schema), max_size=3, unique_by=lambda m: m.path)))
     return Version(
-        number=draw(st.integers(9, 10**19)),
+        number=draw(st.integers(9, 2**63 - 1)),
         table_id=draw(st.text(min_size=1, max_size=40)),
         commit_id=draw(st.text(min_size=1, max_size=40)),
         parent_commit_id=draw(st.none() | st.text(max_size=40)),
-        timestamp_ms=draw(st.integers(-(2**53), 2**53)),
+        timestamp_ms=draw(st.integers(-62_135_596_800_000, 253_402_300_799_999)),
         operation=draw(st.text(max_size=20)),
-        summary=draw(st.dictionaries(st.text(max_size=10), st.integers() | st.text(max_size=10), max_size=3)),
+        summary=draw(
+            st.dictionaries(st.text(max_size=10), st.integers(-(2**63), 2**63 - 1) | st.text(max_size=10), max_size=3)
+        ),
         schema=schema,
         specs=specs,
         current_spec_id=draw(st.sampled_from([s.spec_id for s in specs])),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from coalesce.cli.layout import moment
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.types import INT64, Field, ListType
@@ -246,6 +247,13 @@ OTHER = ("manifests", 2, "bounds")
         (change("format_version", to=0), "format_version"),
         (change("version", to=8), "version"),
         (change("current_spec_id", to=5), "current_spec_id"),
+        (change("timestamp_ms", to=10**20), "timestamp_ms"),
+        (change("timestamp_ms", to=253_402_300_800_000), "timestamp_ms"),
+        (change("timestamp_ms", to=-62_135_596_800_001), "timestamp_ms"),
+        (change("applied", "stream-1", to=2**70), "applied.stream-1"),
+        (change("applied", "stream-1", to=-5), "applied.stream-1"),
+        (change("next_row_id", to=2**63), "next_row_id"),
+        (change("summary", to={"rows_added": 2**64}), "summary.rows_added"),
         (change("current_rule_id", to=5), "current_rule_id"),
         (again("specs"), "specs[2].spec_id"),
         (again("rules"), "rules[3].rule_id"),
@@ -349,6 +357,15 @@ def test_an_unknown_writer_feature_is_readable_but_not_writable() -> None:
     version = decode_version(signed(document), 7)
     with pytest.raises(UnsupportedFeature, match=r"version 7 uses rowFilters"):
         version.check_writable()
+
+
+@pytest.mark.parametrize("timestamp_ms", [-62_135_596_800_000, -1, 253_402_300_799_999])
+def test_every_moment_that_is_read_can_be_shown(timestamp_ms: int) -> None:
+    """The first and the last that a version may have been committed at."""
+    document = document_of(EVERYTHING)
+    document["timestamp_ms"] = timestamp_ms
+    version = decode_version(signed(document), 7)
+    assert moment(version.timestamp_ms).timestamp() == pytest.approx(timestamp_ms / 1000)
 
 
 def test_unknown_members_are_ignored() -> None:

@@ -11,8 +11,10 @@ import pytest
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.arrow.read import open_file
+from coalesce.errors import SchemaError
 from coalesce.predicate.expr import Opaque
 from coalesce.spark import engine as spark_engine
+from coalesce.table import engine as table_engine
 from coalesce.table.table import Table
 from tests.arrow.generated import plain_rows
 from tests.checker import check_files
@@ -129,6 +131,26 @@ def test_partitions_that_look_alike_are_dropped_one_by_one(spark: "SparkSession"
         assert content(table) == sorted(left)
         check_files(table.storage, table.state, table.files())
     assert table.files() == ()
+
+
+@pytest.mark.parametrize(("where", "layout"), [("app = 'A'", "counted"), ("lower(app) = 'a'", "known")])
+def test_rows_outside_of_what_is_overwritten_are_refused(
+    spark: "SparkSession", tmp_path: Path, where: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted along with the tuples, or in a pass of its own; a row for which it is unknown is outside too."""
+    table = coalesce.create(tmp_path / "t", SCHEMA, partition_by=["dt", "app"], rule=coalesce.small("app"), spark=spark)
+    monkeypatch.setattr(table_engine, "_ENOUGH_HISTORY", 1)
+    table.append(frame_of(spark, events(["A", "B"], range(20))))
+    before = stored(table)
+    rows = frame_of(spark, events(["A", "B", None], range(100, 109)))
+
+    with pytest.raises(SchemaError, match=r"6 rows do not match .*, such as .*app = ('B'|NULL), "):
+        table.overwrite(rows, where, layout=layout)
+    assert stored(table) == before
+    table.overwrite(rows.where("app = 'A'"), where, layout=layout)
+    assert sorted(table.scan("app = 'A'").to_arrow().column("k").to_pylist()) == [102, 105, 108]
+    table.overwrite(rows, where, allow_outside=True, layout=layout)
+    assert table.count() == 10 + 9
 
 
 def test_a_frame_may_read_the_table_it_overwrites(spark: "SparkSession", table: Table) -> None:

@@ -64,6 +64,11 @@ new.refresh()
 answers["written"] = [new.count(), new.version]
 df.filter("k < 5").write.format("coalesce").mode("overwrite").save(place)
 answers["overwritten"] = [new.refresh().count(), new.version]
+before = len(new.storage.list("data"))
+try:
+    new.overwrite(df.filter("k < 7"), "k < 5")
+except coalesce.SchemaError as error:
+    answers["outside"] = [str(error), len(new.storage.list("data")) - before]
 new.delete("k = 3")
 answers["deleted"] = new.read().count()
 try:
@@ -127,6 +132,13 @@ def test_writes(connect: tuple[dict[str, object], Path]) -> None:
     assert answers["overwritten"] == [5, 3]
     assert answers["deleted"] == 4
     assert unmanaged(coalesce.open(directory / "new")) == set()
+
+
+def test_rows_outside_of_what_is_overwritten_are_refused(connect: tuple[dict[str, object], Path]) -> None:
+    """Counted in the workers, before any of them writes a file."""
+    sentence, left = connect[0]["outside"]  # type: ignore[misc]
+    assert "2 rows do not match k < 5L, such as " in sentence
+    assert left == 0
 
 
 def test_errors(connect: tuple[dict[str, object], Path]) -> None:

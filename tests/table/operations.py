@@ -12,11 +12,13 @@ from shutil import rmtree
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import coalesce
 from coalesce.arrow.read import open_file
+from coalesce.errors import SchemaError
 from coalesce.model.rule import RuleRequest
 from coalesce.model.transforms import apply
 from coalesce.model.values import from_python
@@ -176,7 +178,11 @@ class LogicalOperations(RuleBasedStateMachine):
     def overwrite(self, data: st.DataObject, where: Condition) -> None:
         """Replace what matches."""
         new = self.draw_rows(data)
-        self.table.overwrite(self.data(new), where.sql)
+        outside = sum(where.truth(row) is not True for row in new)
+        if outside:
+            with pytest.raises(SchemaError, match=rf"- {outside} rows? do(es)? not match .*, such as dt = "):
+                self.table.overwrite(self.data(new), where.sql)
+        self.table.overwrite(self.data(new), where.sql, allow_outside=outside > 0)
         self.rows = [row for row in self.rows if where.truth(row) is not True] + new
 
     @rule(data=st.data())

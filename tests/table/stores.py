@@ -119,19 +119,21 @@ class FailingStorage(MemoryStorage):
     def __init__(self) -> None:
         super().__init__()
         self.fails_at: int | None = None
+        self.failed: list[str] = []
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create the file unless it is there, or fail."""
-        self._maybe_fail()
+        self._maybe_fail(path)
         return super().put_if_absent(path, data)
 
     def put(self, path: str, data: bytes) -> None:
         """Write the file, or fail."""
-        self._maybe_fail()
+        self._maybe_fail(path)
         super().put(path, data)
 
-    def _maybe_fail(self) -> None:
+    def _maybe_fail(self, path: str) -> None:
         if self.fails_at is not None:
             self.fails_at -= 1
             if self.fails_at < 0:
+                self.failed.append(path)
                 raise StorageError("could not write: no space left on device.")

@@ -2,11 +2,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from coalesce.errors import CommitConflict, StorageError, UnsupportedFeature, VersionNotFound
+from coalesce.errors import CommitConflict, InvalidArgument, StorageError, UnsupportedFeature, VersionNotFound
 from coalesce.manifest.paths import VERSIONS
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import group, keep_all, small
@@ -290,6 +292,79 @@ def test_two_that_write_the_same_sequence_at_once_apply_it_once() -> None:
     assert ids(opened(one.storage)) == [1, 2, 3, 10]
 
 
+WRITES: list[Callable[[Table, Any], Version]] = [
+    lambda t, applies: t.append(events("A", [10]), applies=applies),
+    lambda t, applies: t.overwrite(events("A", [10]), "app = 'A'", applies=applies),
+    lambda t, applies: t.overwrite_partitions(events("A", [10]), applies=applies),
+    lambda t, applies: t.delete("app = 'A'", applies=applies),
+]
+WRITE_NAMES = ["append", "overwrite", "overwrite_partitions", "delete"]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=WRITE_NAMES)
+def test_every_write_can_be_made_once(write: Callable[[Table, Any], Version]) -> None:
+    """Repeated, it changes nothing and writes no file, though rows that it would remove have come since."""
+    one, other = tables()
+    first = write(one, ("job", 7))
+    assert opened(one.storage).state.applied == {"job": 7}
+    one.append(events("A", [11]))
+    before = ids(one), {f.path for f in one.storage.list("")}
+    assert write(other, ("job", 7)).number == first.number + 1
+    assert write(other, ("job", 6)).number == first.number + 1
+    assert (ids(other), {f.path for f in one.storage.list("")}) == before
+
+
+@pytest.mark.parametrize("write", WRITES, ids=WRITE_NAMES)
+@pytest.mark.parametrize(
+    "applies",
+    [
+        ("job", -5),
+        ("job", 2**63),
+        ("job", 2**70),
+        ("job", True),
+        ("job", "1"),
+        ("job", 1.0),
+        ("job", None),
+        ("", 1),
+        (None, 1),
+        (b"job", 1),
+        ("job",),
+        ("job", 1, 2),
+        "j1",
+        7,
+    ],
+)
+def test_what_cannot_be_a_sequence_is_refused(write: Callable[[Table, Any], Version], applies: Any) -> None:
+    """Before anything is written: -5 counted as done long ago, and 2**70 is no 64-bit integer."""
+    table, _ = tables()
+    before = {f.path for f in table.storage.list("")}
+    with pytest.raises(InvalidArgument, match=r"applies= is \(application, sequence\), a name and a number from 0"):
+        write(table, applies)
+    assert {f.path for f in table.storage.list("")} == before
+
+
+@pytest.mark.parametrize("sequence", [0, 2**63 - 1, np.int64(3)])
+def test_the_least_and_the_greatest_sequence_are_kept(sequence: int) -> None:
+    """Both ends of what the format can hold go through the version file."""
+    table, other = tables()
+    table.append(events("A", [10]), applies=("job", sequence))
+    assert opened(table.storage).state.applied == {"job": sequence}
+    assert other.append(events("A", [10]), applies=("job", sequence)).number == table.version
+
+
+def test_a_sequence_that_another_writer_commits_meanwhile_leaves_no_files() -> None:
+    """What was written for the commit that was not made is deleted again: data file and manifest."""
+    one, other = tables()
+    engine = one.engines[0]
+    written = engine.write(one.place(), events("A", [10]))
+    begun = one.transaction("append", applies=("job", 1))
+    begun.add(written)
+    other.append(events("A", [10]), applies=("job", 1))
+    before = {f.path for f in one.storage.list("")} - {written[0].path}
+    one.commit(begun)
+    assert {f.path for f in one.storage.list("")} == before
+
+
 # --- row ids -----------------------------------------------------------------------------------------------------
 
 
@@ -455,7 +530,7 @@ def test_a_writer_that_is_always_overtaken_gives_up(monkeypatch: pytest.MonkeyPa
 OPERATIONS: list[Callable[[Table], object]] = [
     lambda t: t.append(events(["A", "B", "C", "D"], [10, 11, 12, 13])),
     lambda t: t.delete("app = 'A'"),
-    lambda t: t.overwrite(events("E", [20]), "app = 'B'"),
+    lambda t: t.overwrite(events("B", [20]), "app = 'B'"),
     lambda t: t.rollback(0),
     lambda t: t.set_rule(keep_all()),
 ]
@@ -475,6 +550,8 @@ def test_a_write_that_fails_anywhere_changes_nothing(operation: Callable[[Table]
         except StorageError:
             storage.fails_at = None
             assert (opened(storage).version, ids(opened(storage))) == (1, [1, 2, 3])
+            if not storage.failed[0].startswith(VERSIONS):  # a version that was sent off may yet arrive
+                assert {f.path for f in storage.list("data")} == {f.path for f in table.files()}
             table.append(events("C", [4]))  # and the object is still good
             assert ids(table) == [1, 2, 3, 4]
         else:
