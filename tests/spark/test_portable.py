@@ -136,9 +136,10 @@ def test_writes(connect: tuple[dict[str, object], Path]) -> None:
 
 def test_rows_outside_of_what_is_overwritten_are_refused(connect: tuple[dict[str, object], Path]) -> None:
     """Counted in the workers, before any of them writes a file."""
-    sentence, left = connect[0]["outside"]  # type: ignore[misc]
-    assert "2 rows do not match k < 5L, such as " in sentence
-    assert left == 0
+    outside = connect[0]["outside"]
+    assert isinstance(outside, list)
+    assert "2 rows do not match k < 5L, such as " in outside[0]
+    assert outside[1] == 0
 
 
 def test_errors(connect: tuple[dict[str, object], Path]) -> None:
