@@ -8,7 +8,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.planner import Judge
 from coalesce.predicate.domains import Domain, rows_domain
-from coalesce.predicate.expr import Bound, IsNull, Leaf, Opaque
+from coalesce.predicate.expr import Bound, IsNull, Leaf, Mistake, Opaque
 from coalesce.predicate.outcomes import ANYTHING, FALSE, TRUE, Mask, Outcomes, may_be_true, must_be_true, possible
 
 
@@ -24,11 +24,11 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     """
     count = rows.num_rows
     domains: dict[int, Domain] = {}
-    not_understood: dict[str, None] = {}
+    not_understood: dict[str, Mistake | None] = {}
 
     def leaf(asked: Leaf | Opaque) -> Outcomes:
         if isinstance(asked, Opaque):
-            not_understood[asked.text] = None
+            not_understood[asked.text] = asked.mistake
             return np.full(count, ANYTHING, np.uint8)
         column_id = asked.column.id
         field, type_ = schema.by_id(column_id), schema.atomic(column_id)
@@ -42,7 +42,10 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     outcomes = possible(predicate, leaf, count)
     found = must_be_true(outcomes)
     if bool((may_be_true(outcomes) & ~found).any()):
-        texts = " and ".join(f"`{text}`" for text in not_understood)
+        texts = " and ".join(
+            f"`{text}`" + ("" if mistake is None else f" ({mistake.reason})")
+            for text, mistake in not_understood.items()
+        )
         raise NeedsSpark(
             f"only Spark can evaluate {texts}: open the table with spark=… and use read(), or leave the condition out "
             "and filter the rows yourself."

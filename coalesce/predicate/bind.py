@@ -44,6 +44,7 @@ from coalesce.predicate.expr import (
     IsNull,
     Literal,
     Membership,
+    Mistake,
     NanTest,
     Not,
     NullTest,
@@ -55,6 +56,7 @@ from coalesce.predicate.expr import (
     Truth,
     Written,
 )
+from coalesce.predicate.mistakes import mistake_in, unknown_name
 from coalesce.predicate.names import parts_of
 from coalesce.predicate.tree import join, rewrite
 
@@ -101,11 +103,16 @@ class _Binder:
         """One leaf, bound."""
         match expr:
             case Comparison() | Membership() | NullTest() | NanTest() | Prefix() | Truth():
+                if isinstance(expr, NullTest) and not expr.column.casts:
+                    found = self._field(expr.column.parts, expr.column.position)
+                    if found is not None:  # of whatever type: NULL is the one thing a struct, list or map can be asked
+                        return IsNull(Reference(found.id, found.name, cast(AtomicType, found.type)))
                 target = self._target(expr.column)
                 bound = None if target is None else self._bound(expr, target)
                 return self._opaque(expr) if bound is None else bound
-            case Opaque(text, columns):
-                return Opaque(text, self._ids(columns))
+            case Opaque(text, columns, names):
+                mistake = self._misnamed(names)
+                return Opaque(text, None if mistake is not None else self._ids(columns), mistake=mistake)
             case _:  # bound before, or a constant
                 assert not isinstance(expr, And | Or | Not)
                 return expr
@@ -223,21 +230,35 @@ class _Binder:
         if position is None and self.text is not None:
             place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)
             position = None if place is None else place.start()
-        message = f"there is no column {name!r}{did_you_mean(name, self.schema.names)}"
-        raise PredicateError(message, self.text, position)
+        raise PredicateError(unknown_name(name, self.schema.names, may_be_text=False), self.text, position)
+
+    def _misnamed(self, names: tuple[Column, ...]) -> Mistake | None:
+        """The first operand that is a name and no column's. One that is nearly a column's is refused even to Spark."""
+        for place, column in enumerate(names):
+            name = column.parts[-1]
+            if self._find(name) is not None or name.lower() in _FUNCTIONS_WITHOUT_PARENTHESES:
+                continue
+            if any(self._is_nested(part) for part in column.parts[:-1]):
+                continue
+            reason = unknown_name(name, self.schema.names, may_be_text=place > 0 and len(column.parts) == 1)
+            if did_you_mean(name, self.schema.names).endswith("?"):
+                raise PredicateError(reason, self.text, column.position)
+            return Mistake(reason, column.position)
+        return None
 
     # --- what stays as it is --------------------------------------------------------------------------------------
 
     def _opaque(self, leaf: Written) -> Opaque:
         field = self._field(leaf.column.parts, leaf.column.position)
         ids = self._inside_ids(leaf.column.parts) if field is None else frozenset({field.id})
-        return Opaque(render.written_sql(leaf), ids)
+        return Opaque(render.written_sql(leaf), ids, mistake=None if field is None else mistake_in(leaf, field))
 
     def _ids(self, names: frozenset[str] | frozenset[int] | None) -> frozenset[int] | None:
         if names is None:
             return None
         ids: set[int] = set()
-        for name in names:
+        in_order: list[str | int] = sorted(names, key=str)  # so that the same name is refused every time
+        for name in in_order:
             if isinstance(name, int):
                 ids.add(name)
                 continue

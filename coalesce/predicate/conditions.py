@@ -6,7 +6,7 @@ matters: `5`, `5L` and `CAST('5' AS BIGINT)` make Spark compare differently.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from coalesce.errors import PredicateError
@@ -89,7 +89,9 @@ def condition(tokens: Tokens, start: int, end: int, time_zone: str) -> Expr:
     """The condition in the tokens from `start` up to `end`, at least one."""
     reader = _Reader(tokens, start, end, time_zone)
     understood = reader.condition()
-    return opaque(tokens, start, end) if understood is None else understood
+    if understood is not None:
+        return understood
+    return replace(opaque(tokens, start, end), names=tuple(dict.fromkeys(reader.names)))
 
 
 @dataclass(slots=True)
@@ -101,6 +103,7 @@ class _Reader:
     end: int
     time_zone: str
     nesting: int = 0
+    names: list[Column] = field(default_factory=list)  # every operand that was a name, whatever came of the condition
 
     @property
     def word(self) -> str:
@@ -202,7 +205,7 @@ class _Reader:
 
     def _list(self, closing: int) -> list[Operand] | None:
         """Operands with commas between, up to the bracket at `closing`."""
-        inside = _Reader(self.tokens, self.index, closing, self.time_zone, self.nesting)
+        inside = _Reader(self.tokens, self.index, closing, self.time_zone, self.nesting, self.names)
         items: list[Operand] = []
         while True:
             item = inside.operand()
@@ -333,7 +336,10 @@ class _Reader:
             self.index += 1
             if not self.accept("."):
                 # A call, an element, or two words in a row are more than a name.
-                return None if self.word in ("(", "[") or self.next_is("string") else Column(tuple(parts), position)
+                if self.word in ("(", "[") or self.next_is("string"):
+                    return None
+                self.names.append(Column(tuple(parts), position))
+                return self.names[-1]
         return None
 
 

@@ -20,7 +20,7 @@ All else is spelled with And, Or, Not and constants, exactly as SQL's three-valu
 What the language cannot say exactly is `Opaque`: any outcome, so nothing is ever pruned on its account.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
@@ -101,11 +101,22 @@ class Opaque(Combinable):
     """A condition this language cannot state: `text` is its SQL.
 
     `columns` are the names (as written) or ids (bound) it reads; None if that is not known. Whether it is
-    deterministic is not known either: only an engine that evaluates it may say so.
+    deterministic is not known either: only an engine that evaluates it may say so. `names` (as written) are operands
+    that are nothing but names. `mistake` (bound) says why it can hardly be meant.
     """
 
     text: str
     columns: frozenset[str] | frozenset[int] | None = None
+    names: tuple["Column", ...] = field(default=(), compare=False)
+    mistake: "Mistake | None" = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a condition, and where in the predicate's text."""
+
+    reason: str
+    position: int | None
 
 
 # --- as written ------------------------------------------------------------------------------------------------

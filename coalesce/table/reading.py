@@ -22,6 +22,7 @@ from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.report import Report
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
+from coalesce.predicate.mistakes import refuse
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
@@ -135,9 +136,10 @@ class TableReader:
         _check_predicate(where)
         text = where if isinstance(where, str) else None
         expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
-        return normalize(
-            bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
-        )
+        bound = bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
+        if not any(isinstance(engine, FrameEngine) for engine in self.engines):
+            refuse(bound, text)
+        return normalize(bound)
 
     def plan(self, where: Where = None) -> Plan:
         """Which files a query has to read, and why."""

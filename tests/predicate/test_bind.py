@@ -219,7 +219,7 @@ def test_conversion(text: str, expected: str) -> None:
         "st.x = 5",
         "st.string = 'a'",
         "t.st.x = 5",
-        "st IS NULL",
+        "st.string IS NULL",
         "li = 5",
         "string = 'x' COLLATE UTF8_LCASE",
         "current_date = date",
@@ -275,7 +275,7 @@ def test_written_without_text() -> None:
     assert bind(Comparison(Column(("string",)), Operator.LT, Literal(5, INT64)), SCHEMA) == Opaque(
         "string < 5L", frozenset({SCHEMA.field("string").id})
     )
-    assert bind(NullTest(Column(("st",))), SCHEMA) == Opaque("st IS NULL", frozenset({50}))
+    assert bind(NullTest(Column(("st", "x"))), SCHEMA) == Opaque("st.`x` IS NULL", frozenset({50}))
 
 
 def test_long_chains() -> None:

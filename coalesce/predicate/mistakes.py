@@ -1,0 +1,154 @@
+"""Conditions that can hardly be meant: forgotten quotes, a text that is no date, a number for a flag.
+
+To the planner they are Opaque like everything it has no words for, since Spark has the last word on what it takes: a
+session may have a variable called `web`. Where there is no Spark nobody else will say what is wrong, so `refuse` does.
+Only what Spark, in ANSI mode, refuses or fails on too is called a mistake here; text that it might read by rules of its
+own (`' 5 '`, `2026-5-1`) is not.
+"""
+
+import re
+from typing import Final
+
+from coalesce.arguments import suggestion
+from coalesce.errors import PredicateError
+from coalesce.model.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOATING,
+    INTEGRAL_BITS,
+    STRING,
+    TEMPORAL,
+    AtomicType,
+    DecimalType,
+    Field,
+    is_atomic,
+)
+from coalesce.model.values import display
+from coalesce.predicate import temporal
+from coalesce.predicate.coercion import cast_value, common_type
+from coalesce.predicate.expr import (
+    And,
+    Bound,
+    Comparison,
+    Expr,
+    Literal,
+    Membership,
+    Mistake,
+    NullTest,
+    Opaque,
+    Or,
+    Truth,
+    Written,
+)
+from coalesce.predicate.expr import Not as Negation
+
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?[dfl]?|[+-]?inf(inity)?|[+-]?nan", re.ASCII | re.IGNORECASE)
+_DAY = re.compile(r"[+-]?\d{4,7}(-\d{1,2}(-\d{1,2}([ T].*)?)?)?", re.ASCII | re.DOTALL)
+_CLOCK = re.compile(r"T?\d{1,2}:.*", re.ASCII | re.DOTALL)
+_FLAGS: Final = frozenset({"t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"})
+
+_FAILS: Final = "Spark, in ANSI mode, would fail on it too."
+
+
+def refuse(predicate: Bound, text: str | None) -> None:
+    """Raise what is wrong with the first condition that is a mistake, if one is; `text` is the predicate's own."""
+    todo: list[Expr] = [predicate]
+    while todo:
+        match todo.pop():
+            case And(parts) | Or(parts):
+                todo.extend(reversed(parts))
+            case Negation(part):
+                todo.append(part)
+            case Opaque(mistake=Mistake(reason, position)):
+                raise PredicateError(reason, text, position)
+            case _:
+                pass
+
+
+def unknown_name(name: str, known: tuple[str, ...], *, may_be_text: bool) -> str:
+    """The sentence about a name that no column has; where a value could stand, its quotes may be missing."""
+    rest = suggestion(name, known, "the columns")
+    if not may_be_text:
+        return f"there is no column {name!r}{rest}"
+    if rest.endswith("?"):
+        return f"there is no column {name!r}{rest[:-1]}, or the text '{name}'?"
+    return f"there is no column {name!r}; did you mean the text '{name}'?"
+
+
+def mistake_in(leaf: Written, field: Field) -> Mistake | None:
+    """What is wrong with a condition on this column that could not be bound, if it is surely wrong."""
+    position = leaf.column.position
+    if leaf.column.casts or isinstance(leaf, NullTest):
+        return None
+    if not is_atomic(field.type):
+        return Mistake(
+            f"column {field.name!r} is {field.type} and cannot be compared with a value; only IS NULL and IS NOT NULL "
+            "can be asked of it here.",
+            position,
+        )
+    type_: AtomicType = field.type  # type: ignore[assignment]  # atomic, as checked
+    match leaf:
+        case Truth() if type_ != BOOLEAN:
+            return Mistake(
+                f"column {field.name!r} is {type_}, which is no condition; compare it with a value.", position
+            )
+        case Comparison(_, _, literal):
+            return _misfit(field.name, type_, literal)
+        case Membership(_, literals):
+            return next((m for m in (_misfit(field.name, type_, literal) for literal in literals) if m), None)
+        case _:
+            return None
+
+
+def _misfit(name: str, type_: AtomicType, literal: Literal) -> Mistake | None:
+    if literal.value is None or literal.type is None or literal.type == type_:
+        return None
+    if type_ == STRING and literal.type != BINARY:
+        shown = display(literal.type, literal.value)
+        return Mistake(
+            f"column {name!r} is {type_}, and {shown} is {_kind(literal.type)}; write it as a text, '{shown}'. "
+            "Spark would convert every value of the column, and fail at the first that cannot be.",
+            literal.position,
+        )
+    if isinstance(literal.value, str):
+        wrong = _unreadable(literal.value, type_)
+        return None if wrong is None else Mistake(f"column {name!r} is {type_}, and {wrong} {_FAILS}", literal.position)
+    if common_type(type_, literal.type) is None and not (_is_number(type_) and _is_number(literal.type)):
+        shown = display(literal.type, literal.value)
+        return Mistake(
+            f"column {name!r} is {type_} and cannot be compared with {shown}, which is {_kind(literal.type)}.",
+            literal.position,
+        )
+    return None
+
+
+def _unreadable(text: str, type_: AtomicType) -> str | None:
+    """Why a text is no value of the type, if it surely is none. Blanks around it do not matter to Spark."""
+    bare = text.strip()
+    if type_ in TEMPORAL:
+        if temporal.looks_like_date(bare) and temporal.date_from_text(bare) is None:
+            return f"there is no date {bare}."
+        if _DAY.fullmatch(bare) or (type_ != DATE and _CLOCK.fullmatch(bare)):
+            return None
+        example = "2026-05-17" if type_ == DATE else "2026-05-17 08:30:00"
+        return f"{text!r} is not {_kind(type_)}; write it as {example}."
+    if type_ == BOOLEAN:
+        return None if bare.lower() in _FLAGS else f"{text!r} is not {_kind(type_)}."
+    readable = _WHOLE if type_ in INTEGRAL_BITS else _NUMBER
+    if type_ == BINARY or readable.fullmatch(bare) or cast_value(text, STRING, type_, "UTC") is not None:
+        return None
+    return f"{text!r} is not {_kind(type_)}."
+
+
+def _is_number(type_: AtomicType) -> bool:
+    return isinstance(type_, DecimalType) or type_ in INTEGRAL_BITS or type_ in FLOATING
+
+
+def _kind(type_: AtomicType) -> str:
+    if type_ in INTEGRAL_BITS:
+        return "a whole number"
+    if _is_number(type_):
+        return "a number"
+    return "true or false" if type_ == BOOLEAN else f"a {type_}"
