@@ -8,6 +8,7 @@
     ├── CorruptMetadata          a sidecar file is not what it should be (carries the file, and where in it)
     ├── UnsupportedFeature       written by a newer release, or with a feature this one does not know
     ├── CommitConflict           another writer changed what this one relied on
+    ├── CommitUncertain          the store failed while it committed: it may have happened (carries the commit's id)
     ├── SchemaError              columns, types or values that do not fit the table
     ├── SpecError                a partition field, transform or rule that cannot be
     ├── PredicateError           a predicate that does not parse or names an unknown column (carries a caret)
@@ -64,6 +65,22 @@ class UnsupportedFeature(CoalesceError):
 
 class CommitConflict(CoalesceError):
     """Another writer's commit changed what this transaction relied on; nothing was committed."""
+
+
+class CommitUncertain(CoalesceError):
+    """The store failed while the version was created, and again when it was looked up: it may have been committed.
+
+    `version` is the number it would have, and `commit_id` tells it from another writer's of that number.
+    """
+
+    def __init__(self, root: str, version: int, commit_id: str, reason: object) -> None:
+        self.version = version
+        self.commit_id = commit_id
+        super().__init__(
+            f"version {version} of the table at {root} may have been committed, or not: the store failed, and again when "
+            f"it was asked ({str(reason).rstrip('.')}). Look for commit_id {commit_id} in history() before you "
+            "repeat the operation; one that was made with applies= can be repeated as it is."
+        )
 
 
 class SchemaError(CoalesceError):

@@ -10,7 +10,15 @@ from contextlib import suppress
 from itertools import pairwise
 from threading import Lock
 
-from coalesce.errors import CorruptMetadata, FileMissing, SchemaError, StorageError, TableNotFound, VersionNotFound
+from coalesce.errors import (
+    CommitUncertain,
+    CorruptMetadata,
+    FileMissing,
+    SchemaError,
+    StorageError,
+    TableNotFound,
+    VersionNotFound,
+)
 from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, version_path
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.version import Version
@@ -72,16 +80,25 @@ class Log:
         return self._decoded(data, number)
 
     def create(self, version: Version) -> bool:
-        """Commit `version`: True if this call did, False if another writer has taken the number."""
+        """Commit `version`: True if this call did, False if another writer has taken the number.
+
+        CommitUncertain if the store lost its answer and cannot be asked what became of it.
+        """
         path, data = version_path(version.number), _encoded(version)
+        failure: StorageError | None = None
         try:
-            # A store that repeats a request on its own may refuse the very file it has just created for us.
-            created = self.storage.put_if_absent(path, data) or self._holds(path, data)
-        except StorageError:
-            # The request may have been carried out, and only its answer lost.
-            if not self._holds(path, data):
-                raise
-            created = True
+            created = self.storage.put_if_absent(path, data)
+        except StorageError as error:
+            created, failure = False, error
+        if not created:
+            # A store that repeats a request on its own may refuse the very file it has just created for us; and one
+            # that failed may have carried the request out, and only its answer was lost.
+            try:
+                created = self._holds(path, data)
+            except StorageError as error:
+                raise CommitUncertain(self.storage.root, version.number, version.commit_id, error) from failure
+        if not created and failure is not None:
+            raise failure
         if not created:
             return False
         self._remember(version, data)

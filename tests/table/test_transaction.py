@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coalesce.errors import CommitConflict, InvalidArgument, StorageError, UnsupportedFeature, VersionNotFound
+from coalesce.errors import (
+    CommitConflict,
+    CommitUncertain,
+    InvalidArgument,
+    StorageError,
+    UnsupportedFeature,
+    VersionNotFound,
+)
 from coalesce.manifest.paths import VERSIONS
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import group, keep_all, small
@@ -464,6 +471,41 @@ def test_a_commit_whose_answer_was_lost_is_made_once(error: bool) -> None:
         assert table.append(events("A", [i])).number == i + 1
     assert storage.lost == 6
     assert ids(opened(storage)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+@pytest.mark.parametrize("error", [True, False])
+def test_a_commit_whose_answer_and_file_are_out_of_reach_may_have_happened(carried_out: bool, error: bool) -> None:
+    """Nobody can tell then: the error says so, with what to look for, and nothing is deleted; repeating it is safe."""
+
+    class Cut(MemoryStorage):
+        cut = False
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            if not self.cut or not path.startswith(VERSIONS):
+                return super().put_if_absent(path, data)
+            if carried_out:
+                super().put_if_absent(path, data)
+            if error:
+                raise StorageError("could not write: connection reset by peer.")
+            return False
+
+        def read(self, path: str) -> bytes:
+            if self.cut and path.startswith(VERSIONS) and path.endswith("2.json"):
+                raise StorageError("could not read: connection refused.")
+            return super().read(path)
+
+    storage = Cut()
+    table = create(storage)
+    table.append(events("A", [1]), applies=("job", 1))
+    storage.cut = True
+    with pytest.raises(CommitUncertain, match=r"version 2 of the table .* may have been committed") as raised:
+        table.append(events("A", [2]), applies=("job", 2))
+    storage.cut = False
+    found = [v for v in table.history() if v.commit_id == raised.value.commit_id]
+    assert len(found) == carried_out
+    table.append(events("A", [2]), applies=("job", 2))
+    assert ids(table) == ids(opened(storage)) == [1, 2]
 
 
 def test_a_data_file_whose_answer_was_lost_is_written_once() -> None:
