@@ -77,8 +77,8 @@ class CommitUncertain(CoalesceError):
         self.version = version
         self.commit_id = commit_id
         super().__init__(
-            f"version {version} of the table at {root} may have been committed, or not: the store failed, and again when "
-            f"it was asked ({str(reason).rstrip('.')}). Look for commit_id {commit_id} in history() before you "
+            f"version {version} of the table at {root} may have been committed, or not: the store failed, and again "
+            f"when it was asked ({str(reason).rstrip('.')}). Look for commit_id {commit_id} in history() before you "
             "repeat the operation; one that was made with applies= can be repeated as it is."
         )
 
