@@ -22,6 +22,7 @@ NO_ROWS = (
 NO_PREDICATE = (
     "is not a predicate to combine with another; compare a coalesce.col(…), or write the whole condition as SQL text."
 )
+NO_FRAME = "the data frame cannot be taken as it is, and nothing was written:"
 NO_FIT = """\
 the rows do not fit the table, and nothing was written:
   - there is no column 'ammount' in the table; did you mean 'amount'?
@@ -170,6 +171,38 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     "reading with Spark without a session": (
         lambda t: t.read(),
         "reading with Spark needs a session: open the table with spark=…, or use scan() without one.",
+    ),
+    "a pandas column of texts and numbers": (
+        lambda t: t.append(pd.DataFrame({"dt": [date(2026, 5, 17)] * 2, "app": ["A", 5]})),
+        f"{NO_FRAME}\n  - column 'app' mixes values of int, str; give it one type, as with astype().",
+    ),
+    "a new table like a pandas column of texts and numbers": (
+        lambda _: coalesce.create("another", pd.DataFrame({"app": ["A", 5]})),
+        f"{NO_FRAME}\n  - column 'app' mixes values of int, str; give it one type, as with astype().",
+    ),
+    "a pandas column of complex numbers": (
+        lambda t: t.overwrite(pd.DataFrame({"app": [1j]})),
+        f"{NO_FRAME}\n  - column 'app' holds values of complex that Arrow has no type for; convert them first.",
+    ),
+    "pandas columns of one name": (
+        lambda t: t.append(pd.DataFrame([["A", "B"]], columns=["app", "app"])),
+        f"{NO_FRAME} Duplicate column names found: ['app', 'app'].",
+    ),
+    "dropping pandas' no time": (
+        lambda t: t.drop_partition(dt=pd.NaT),
+        "NaT is not a value; None stands for NULL.",
+    ),
+    "comparing with pandas' no time": (
+        lambda _: coalesce.col("dt") == wrong(pd.NaT),
+        "NaT is not a value; None stands for NULL.",
+    ),
+    "comparing with NumPy's no time": (
+        lambda _: coalesce.col("dt") == wrong(np.datetime64("NaT")),
+        "NaT is not a value; None stands for NULL.",
+    ),
+    "comparing with a nanosecond": (
+        lambda _: coalesce.col("dt") == wrong(pd.Timestamp(1)),
+        "1970-01-01 00:00:00.000000001 has a fraction below a microsecond, which is the finest there is.",
     ),
     "a location that is nothing": (
         lambda _: coalesce.open(wrong(None)),
@@ -490,6 +523,20 @@ def test_numpy_is_welcome(tmp_path: Path) -> None:
     assert coalesce.open(tmp_path / "t", version=np.uint8(3)).version == 3  # type: ignore[arg-type]  # likewise
     assert len(table.history(np.int64(2))) == 2  # type: ignore[arg-type]  # likewise
     assert table.scan(columns=np.array(["app"])).to_arrow().to_pylist() == [{"app": "A"}]  # type: ignore[arg-type]
+
+
+def test_times_of_numpy_and_pandas_are_times(tmp_path: Path) -> None:
+    """To the microsecond, whatever unit they come in; what pandas calls missing in a column of objects is NULL."""
+    day = np.datetime64("2026-05-17")
+    table = coalesce.create(tmp_path / "t", ROWS.schema, partition_by=["dt", "app"])
+    table.append(pd.DataFrame({"dt": [date(2026, 5, 17), pd.NaT], "app": [float("nan"), "A"]}))
+    assert table.distinct("app") == [None, "A"]
+    assert table.count((coalesce.col("dt") == wrong(day)) & coalesce.col("app").is_null()) == 1
+    expected = coalesce.col("t") == datetime(2026, 5, 17)
+    for same in (day.astype("M8[ns]"), day.astype("M8[s]"), pd.Timestamp("2026-05-17")):
+        assert (coalesce.col("t") == wrong(same)).literal == expected.literal
+    table.drop_partition(dt=day, app=None)
+    assert table.count() == 1
 
 
 def test_a_bad_property_of_another_writer_can_be_mended(tmp_path: Path) -> None:

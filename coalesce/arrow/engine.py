@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coalesce.arrow.frames import is_frame, rows_of, schema_of
 from coalesce.arrow.relayout import relayout
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
@@ -23,7 +24,7 @@ class ArrowEngine:
 
     def accepts(self, data: object) -> bool:
         """Whether `data` is Arrow's or pandas'."""
-        return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader | pa.Schema) or _is_pandas(data)
+        return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader | pa.Schema) or is_frame(data)
 
     def infer_schema(self, data: object) -> Schema:
         """The table schema that fits `data`, with fresh column ids; no row of a reader is consumed."""
@@ -31,7 +32,7 @@ class ArrowEngine:
             return schema_from_arrow(data)
         if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
             return schema_from_arrow(data.schema)
-        return schema_from_arrow(pa.Schema.from_pandas(data, preserve_index=False))
+        return schema_from_arrow(schema_of(data))
 
     def write(self, place: Place, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed."""
@@ -58,12 +59,6 @@ def _rows(data: Any) -> pa.Table:
         return pa.Table.from_batches([data])
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
-    if _is_pandas(data):
-        return pa.Table.from_pandas(data, preserve_index=False)
+    if is_frame(data):
+        return rows_of(data)
     raise SchemaError(f"a {type(data).__name__} has no rows to write; give a pyarrow table or a pandas data frame.")
-
-
-def _is_pandas(data: object) -> bool:
-    """Without importing pandas: whoever has a data frame has it imported already."""
-    kind = type(data)
-    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"

@@ -92,6 +92,7 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
         raise CorruptMetadata(ref.path, "its digest is not the one that was committed: the file is damaged.")
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
+        _check_unique(file.schema_arrow.names, ref)
         names = [n for n in file.schema_arrow.names if not is_statistic(n)]
         # One column is most of a manifest, so threads would save little, and to start them costs a first plan more.
         core = file.read(columns=names, use_threads=False).combine_chunks()
@@ -145,6 +146,7 @@ def _check_columns(schema: pa.Schema, metadata: dict[bytes, bytes], ref: Manifes
     tuples = schema.field("tuples").type if "tuples" in schema.names else None
     if tuples is None or not pa.types.is_list(tuples) or not pa.types.is_struct(tuples.value_type):
         raise CorruptMetadata(ref.path, "the column 'tuples' is missing or not a list of structs.", "tuples")
+    _check_unique([f.name for f in tuples.value_type], ref, "tuples")
     members = {f.name: f.type for f in tuples.value_type}
     if set(members) != {"rows", *(f"f{f.field_id}" for f in spec.fields)} or members["rows"] != pa.int64():
         raise CorruptMetadata(ref.path, f"its tuples have the members {sorted(members)}.", "tuples")
@@ -154,6 +156,13 @@ def _check_columns(schema: pa.Schema, metadata: dict[bytes, bytes], ref: Manifes
             continue
         if name not in schema.names or schema.field(name).type != type_:
             raise CorruptMetadata(ref.path, f"the column {name!r} of type {type_} is missing.", name)
+
+
+def _check_unique(names: Sequence[str], ref: ManifestRef, where: str = "") -> None:
+    """Which of two columns of one name is meant nobody can say."""
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise CorruptMetadata(ref.path, f"two of its columns are called {twice!r}.", where or twice)
 
 
 def _atomic(stored: pa.DataType, where: str, ref: ManifestRef) -> AtomicType:

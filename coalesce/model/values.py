@@ -84,6 +84,9 @@ def scaled(type_: DecimalType, digits: int) -> Decimal:
 # --- people -----------------------------------------------------------------------------------------------------
 
 
+_DATE_UNITS: Final = ("Y", "M", "W", "D")
+
+
 def to_python(type_: AtomicType, value: Value) -> PythonValue:
     """The value as Python programs hold it: dates and datetimes instead of days and microseconds.
 
@@ -109,8 +112,7 @@ def from_python(type_: AtomicType, value: object) -> Value:
     """
     if value is None:
         return None
-    if isinstance(value, np.bool_ | np.integer | np.floating):
-        value = value.item()
+    value = plain(value)
     if isinstance(type_, DecimalType):
         return _decimal_from_python(type_, value)
     if type_ in TEMPORAL:
@@ -126,6 +128,22 @@ def from_python(type_: AtomicType, value: object) -> Value:
     if type_ == BINARY and isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     raise _misfit(type_, value)
+
+
+def plain(value: object) -> object:
+    """A scalar of NumPy's or pandas' as the Python value it stands for; NaT stands for none, and nothing is rounded."""
+    if isinstance(value, np.datetime64) and not np.isnat(value):
+        exact = value.astype("M8[us]")
+        if exact != value:
+            raise SchemaError(f"{value} has a fraction below a microsecond, which is the finest there is.")
+        return value.item() if np.datetime_data(value)[0] in _DATE_UNITS else exact.item()
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        return value.item()
+    if isinstance(value, np.datetime64) or (isinstance(value, datetime) and value != value):
+        raise SchemaError("NaT is not a value; None stands for NULL.")
+    if isinstance(value, datetime) and getattr(value, "nanosecond", None):  # pandas' own datetimes have them
+        raise SchemaError(f"{value} has a fraction below a microsecond, which is the finest there is.")
+    return value
 
 
 def display(type_: AtomicType, value: Value) -> str:

@@ -10,8 +10,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 from coalesce.arguments import check_text, shown
 from coalesce.errors import PredicateError, SchemaError
 from coalesce.model.types import (
@@ -26,7 +24,7 @@ from coalesce.model.types import (
     TIMESTAMP_NTZ,
     AtomicType,
 )
-from coalesce.model.values import from_python, integer_range
+from coalesce.model.values import from_python, integer_range, plain
 from coalesce.predicate.expr import (
     And,
     Column,
@@ -56,8 +54,10 @@ def col(name: str) -> "ColumnTerm":
 
 def literal(value: object) -> Literal:
     """A Python value as a literal."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    try:
+        value = plain(value)
+    except SchemaError as error:
+        raise PredicateError(str(error)) from None
     if isinstance(value, bytearray | memoryview):
         value = bytes(value)
     if value is None:

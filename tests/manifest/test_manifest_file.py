@@ -531,6 +531,26 @@ def test_a_column_that_is_missing_or_of_another_type_is_named(name: str) -> None
     assert refused(data, changed).where == name
 
 
+@pytest.mark.parametrize("name", ["path", "tuples", "lower_3", "new in 2030"])
+def test_two_columns_of_one_name_are_refused(name: str) -> None:
+    """Nobody can say which of them is meant; statistics are looked at as well, and what a newer release may add."""
+    table, ref = columns()
+    if name not in table.column_names:
+        table = table.append_column(name, pa.nulls(3, pa.int32()))
+    data, forged_ref = forge(table.append_column(name, table.column(name)), ref)
+    assert refused(data, forged_ref).reason == f"two of its columns are called {name!r}."
+    assert refused(data, forged_ref).where == name
+
+
+def test_two_members_of_one_name_are_refused() -> None:
+    """Likewise inside a tuple."""
+    table, ref = columns()
+    members = [pa.field(name, type_) for name, type_ in [("f1000", pa.date32()), ("f1001", pa.string())] * 2]
+    tuples = pa.array([[]] * 3, pa.list_(pa.struct([*members, pa.field("rows", pa.int64())])))
+    data, ref = forge(with_column(table, "tuples", tuples), ref)
+    assert refused(data, ref).where == "tuples"
+
+
 @pytest.mark.parametrize("type_", [pa.list_(pa.int32()), pa.struct([("a", pa.int32())]), pa.time64("us")], ids=str)
 def test_a_tuple_of_something_else_is_refused(type_: pa.DataType) -> None:
     """A partition field has one of the atomic types."""

@@ -1,0 +1,53 @@
+"""pandas data frames as Arrow tables, or a sentence about the columns that cannot be.
+
+pandas is never imported here: whoever has a data frame has it imported already.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+
+from coalesce.errors import SchemaError
+
+
+def is_frame(data: object) -> bool:
+    """Whether `data` is a data frame of pandas'."""
+    kind = type(data)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
+
+
+def schema_of(frame: Any) -> pa.Schema:
+    """The frame's columns; their types may depend on the values."""
+    try:
+        return pa.Schema.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise _refused(frame, error) from error
+
+
+def rows_of(frame: Any) -> pa.Table:
+    """The frame's rows; None, NaN, NaT and NA are NULL, as they are to pandas."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise _refused(frame, error) from error
+
+
+def _refused(frame: Any, error: Exception) -> SchemaError:
+    """What is wrong with each column that Arrow cannot take, or what Arrow says of the whole frame."""
+    problems = [_problem(label, frame.iloc[:, place]) for place, label in enumerate(frame.columns)]
+    listed = "".join(f"\n  - {problem}" for problem in problems if problem is not None)
+    reason = listed or f" {str(error).rstrip('.')}."
+    return SchemaError(f"the data frame cannot be taken as it is, and nothing was written:{reason}")
+
+
+def _problem(label: object, column: Any) -> str | None:
+    try:
+        pa.array(column, from_pandas=True)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        kinds = sorted({type(value).__name__ for value in column.dropna()})
+        if len(kinds) > 1:
+            return f"column {str(label)!r} mixes values of {', '.join(kinds[:5])}; give it one type, as with astype()."
+        return (
+            f"column {str(label)!r} holds values of {', '.join(kinds)} that Arrow has no type for; convert them first."
+        )
+    return None
