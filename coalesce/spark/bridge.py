@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
 from coalesce.spark import arrivals, read
-from coalesce.spark.create import CREATE, create_if_absent
-from coalesce.spark.travel import check_newest
+from coalesce.spark.create import create_if_absent
+from coalesce.spark.options import CREATE, location
 
 _SOURCES: Final = Path(__file__).with_name("java")
 _PACKAGE: Final = "coalesce.spark"
@@ -146,8 +146,7 @@ def _insert(question: dict[str, Any], dataset: Any) -> str:
     from coalesce.spark.save import insert
 
     frame = _frame(dataset)
-    check_newest(question["options"], "INSERT INTO")
-    insert(frame.sparkSession, question["table"], frame, question["overwrite"])
+    insert(frame.sparkSession, question["table"], frame, question["overwrite"], question["options"])
     return ""
 
 
@@ -155,7 +154,14 @@ def _save(question: dict[str, Any], dataset: Any) -> str:
     from coalesce.spark.save import save
 
     frame = _frame(dataset)
-    save(frame.sparkSession, question["table"], frame, mode=question["mode"], options=question["options"])
+    save(
+        frame.sparkSession,
+        question["table"],
+        frame,
+        mode=question["mode"],
+        options=question["options"],
+        catalog=question["catalog"],
+    )
     return ""
 
 
@@ -166,6 +172,7 @@ def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callab
 
 _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "resolve": _resolve,
+    "location": lambda question, _: location(question["options"]),
     "estimate": read.estimate,
     "list": read.listing,
     "insert": _insert,

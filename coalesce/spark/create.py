@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -10,8 +9,6 @@ from pyspark.sql.types import StructType
 from coalesce.errors import TableExists, TableNotFound
 from coalesce.spark.resolved import resolve
 from coalesce.spark.schema import spark_schema
-
-CREATE: Final = "coalesce.create"  # the option by which `CreateTables.java` says that a table is to be made
 
 
 def create_if_absent(spark: SparkSession, location: str, columns: str, options: Mapping[str, str]) -> None:
@@ -22,7 +19,7 @@ def create_if_absent(spark: SparkSession, location: str, columns: str, options: 
     except TableNotFound:
         from coalesce.spark.save import save
 
-        save(spark, location, spark.createDataFrame([], wanted), mode="ignore", options=options)
+        save(spark, location, spark.createDataFrame([], wanted), mode="ignore", options=options, catalog=True)
         return
     if _described(wanted) != _described(there):
         raise TableExists(

@@ -181,3 +181,15 @@ def _physical_field(field: Field) -> spark.StructField:
     if field.default is not None:
         metadata[_DEFAULT] = literal_sql(cast(AtomicType, field.type), field.default)
     return spark.StructField(field.physical_name, type_, True, metadata)
+
+
+def check_given_columns(given: spark.StructType, own: spark.StructType) -> None:
+    """Refuse `read.schema(…)` unless it says what is so."""
+    if [_column(f) for f in given.fields] != [_column(f) for f in own.fields]:
+        raise SchemaError(
+            f"the table has columns of its own ({own.simpleString()}): leave out schema(…), and select from them."
+        )
+
+
+def _column(field: spark.StructField) -> tuple[str, str]:
+    return field.name, field.dataType.simpleString()
