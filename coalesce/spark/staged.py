@@ -15,10 +15,7 @@ class StagedFiles:
 
 
 class StagedEngine(ArrowEngine):
-    """The Arrow engine, which also takes files that are written already; `taken` says whether it has."""
-
-    def __init__(self) -> None:
-        self.taken = False
+    """The Arrow engine, which also takes files that are written already."""
 
     def accepts(self, data: object) -> bool:
         """Whether `data` is staged files, or something Arrow takes."""
@@ -26,7 +23,4 @@ class StagedEngine(ArrowEngine):
 
     def write(self, place: Place, data: object) -> list[DataFile]:
         """Nothing more to write."""
-        if not isinstance(data, StagedFiles):
-            return super().write(place, data)
-        self.taken = True
-        return data.files
+        return data.files if isinstance(data, StagedFiles) else super().write(place, data)
