@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Final, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -51,9 +51,20 @@ def check_texts(value: object, what: str, example: str) -> tuple[str, ...]:
     if isinstance(value, str):
         bracketed = f'["{value}"]'
         raise InvalidArgument(f"{what} are a list: write {example.format(bracketed)}.")
-    if not isinstance(value, Iterable) or isinstance(value, _NO_SERIES):
+    if not is_series(value):
         raise InvalidArgument(f"{what} are a list of texts, not {shown(value)}.")
     return tuple(check_text(text, f"each of {what}") for text in value)
+
+
+def is_series(value: object) -> TypeGuard[Iterable[object]]:
+    """Whether `value` has members in an order, and is more than one text or number of them."""
+    if not isinstance(value, Iterable) or isinstance(value, _NO_SERIES):
+        return False
+    try:
+        iter(value)
+    except TypeError:  # an array of no dimensions says that it has members, and has none
+        return False
+    return True
 
 
 def check_settings(value: object, what: str) -> dict[str, object]:

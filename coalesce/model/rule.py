@@ -5,12 +5,12 @@ every rule it ever had; each data file carries the id of the one it was written 
 a rule: files say themselves which tuples they hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral
 from typing import assert_never
 
-from coalesce.arguments import check_text, shown
+from coalesce.arguments import check_text, is_series, shown
 from coalesce.errors import SpecError
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec, field_type
@@ -154,7 +154,7 @@ def _check_groups(groups: object) -> dict[str, tuple[object, ...]]:
 
 
 def _is_list(values: object) -> bool:
-    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
+    return is_series(values) or isinstance(values, Set)
 
 
 def keep_all() -> KeepRequest:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from coalesce.arguments import shown
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import flags, numbers
@@ -429,4 +430,4 @@ def _temporal_text(type_: AtomicType, value: int) -> str:
 
 
 def _misfit(type_: AtomicType, value: object) -> SchemaError:
-    return SchemaError(f"{value!r:.60} ({type(value).__name__}) is not a value of type {type_}.")
+    return SchemaError(f"{shown(value)} ({type(value).__name__}) is not a value of type {type_}.")

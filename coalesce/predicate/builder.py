@@ -4,13 +4,13 @@ Values get the types that PySpark's `lit` gives them. Only a datetime without a 
 in the session's time zone where the column is a timestamp, just as text would be.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
-from coalesce.arguments import check_text, shown
+from coalesce.arguments import check_text, is_series, shown
 from coalesce.errors import PredicateError, SchemaError
 from coalesce.model.types import (
     BINARY,
@@ -145,7 +145,7 @@ class ColumnTerm:
     def isin(self, *values: PythonLiteral | Iterable[PythonLiteral]) -> Membership:
         """One of these values, given one by one or as one list."""
         given: Iterable[object] = values
-        if len(values) == 1 and isinstance(values[0], Iterable) and not isinstance(values[0], str | bytes):
+        if len(values) == 1 and (is_series(values[0]) or isinstance(values[0], Set)):
             given = values[0]
         return Membership(self.column, tuple(_operand(value) for value in given))
 

@@ -48,7 +48,7 @@ def evolve_spec(
 ) -> Version:
     """Other partition fields from now on. A set of fields the table has had before gets its old spec back."""
     fields = list(head.spec.fields)
-    for text in _texts(drop):
+    for text in texts(drop):
         field = _current_field(head, text)
         if field not in fields:
             raise SpecError(f"{text!r} is to be dropped twice.")
@@ -59,7 +59,7 @@ def evolve_spec(
         place = fields.index(_current_field(head, old))
         (fields[place],) = parse_partition_fields([new], head.schema, head.partition_fields)
     known = (*head.partition_fields, *fields)
-    fields += parse_partition_fields(_texts(add), head.schema, known)
+    fields += parse_partition_fields(texts(add), head.schema, known)
     if tuple(fields) == head.spec.fields:
         raise SpecError("that changes nothing: say what to add, drop or replace.")
     same = next((s for s in head.specs if s.fields == tuple(fields)), None)
@@ -79,7 +79,8 @@ def _current_field(head: Version, text: str) -> PartitionField:
     raise SpecError(f"{text!r} is not a partition field of the table; they are {known}.")
 
 
-def _texts(given: Texts) -> Sequence[str]:
+def texts(given: Texts) -> Sequence[str]:
+    """One partition field, or several, as texts."""
     return [given] if isinstance(given, str) else check_texts(given, "the partition fields", "{}")
 
 
@@ -174,7 +175,7 @@ def _renamed(partition_field: PartitionField, column: Field, new_name: str) -> P
 
 def reorder(head: Version, names: Sequence[str]) -> Version:
     """These columns first, in this order; the others after them as they are."""
-    front = [head.schema.field(name) for name in check_texts(names, "the columns", "reorder({})")]
+    front = [head.schema.field(name) for name in names]
     if not front:
         raise SchemaError("say which columns come first: reorder([…]).")
     twice = next((f.name for i, f in enumerate(front) if f in front[:i]), None)
@@ -293,7 +294,7 @@ def column_type(given: object) -> Type:
         return type_from_arrow(given)
     if isinstance(given, str):
         return atomic_type(_SQL_NAMES.get(given.strip().lower(), given.strip().lower()))
-    raise SchemaError(f"{given!r} is not a type; give a pyarrow type or text such as 'int64' or 'decimal(10,2)'.")
+    raise SchemaError(f"{shown(given)} is not a type; give a pyarrow type or text such as 'int64' or 'decimal(10,2)'.")
 
 
 _SQL_NAMES = {

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from coalesce.arguments import check_integer, check_kind, check_text
+from coalesce.arguments import check_flag, check_integer, check_kind, check_text, check_texts
 from coalesce.errors import (
     CoalesceError,
     SchemaError,
@@ -83,6 +83,7 @@ class Table(TableReader):
         Rows of `data` that do not match `where` themselves are refused, unless `allow_outside`: they would be added
         again when the same overwrite is repeated.
         """
+        check_flag(allow_outside, "allow_outside=")
         check_layout(layout)
 
         def stage(transaction: Transaction) -> None:
@@ -155,7 +156,8 @@ class Table(TableReader):
         self, *, add: evolve.Texts = (), drop: evolve.Texts = (), replace: Mapping[str, str] | None = None
     ) -> Version:
         """Partition new rows otherwise: `evolve(add="bucket(64, merchant)", drop="region")`. No file is touched."""
-        return self._change("evolve", lambda head: evolve.evolve_spec(head, add, drop, replace))
+        added, dropped = evolve.texts(add), evolve.texts(drop)  # an iterator, too, is read once and not at each attempt
+        return self._change("evolve", lambda head: evolve.evolve_spec(head, added, dropped, replace))
 
     def add_column(
         self,
@@ -185,7 +187,8 @@ class Table(TableReader):
 
     def reorder(self, names: Sequence[str]) -> Version:
         """Put these columns first, in this order."""
-        return self._change("reorder", lambda head: evolve.reorder(head, names))
+        first = check_texts(names, "the columns", "reorder({})")
+        return self._change("reorder", lambda head: evolve.reorder(head, first))
 
     def widen_column(self, name: str, type_: object) -> Version:
         """Give a column a type that holds every value of the old one: `int32` → `int64`, `float` → `double`, …"""
@@ -198,9 +201,10 @@ class Table(TableReader):
     def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> Version:
         """Begin again, empty, with another schema and spec; older versions keep their rows."""
         columns = schema if isinstance(schema, Schema) else self.engine_for(schema).infer_schema(schema)
+        fields = check_texts(partition_by, "the partition fields", "{}")
         transaction = self.transaction("replace")
         transaction.exclusive = True
-        transaction.change(lambda head: evolve.replaced(head, columns, partition_by))
+        transaction.change(lambda head: evolve.replaced(head, columns, fields))
         transaction.replace_manifests(())
         return self.commit(transaction)
 

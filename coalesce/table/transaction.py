@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from coalesce.arguments import shown
 from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
@@ -237,5 +238,5 @@ def _checked(applies: object) -> tuple[str, int] | None:
         if isinstance(app, str) and app and is_number and 0 <= int(sequence) <= _LAST_SEQUENCE:
             return app, int(sequence)
     raise InvalidArgument(
-        f"applies= is (application, sequence), a name and a number from 0 to {_LAST_SEQUENCE}, not {applies!r:.80}."
+        f"applies= is (application, sequence), a name and a number from 0 to {_LAST_SEQUENCE}, not {shown(applies)}."
     )
