@@ -8,10 +8,10 @@ INSTALLED := .venv/.installed
 CHECKED := coalesce tests benchmarks manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dist test test-matrix lint format bench clean
+.PHONY: help demo dist test test-matrix test-stores lint format bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## write a small table, query it and show what pruning did
 	$(BIN)/coalesce demo $(ARGS)
@@ -26,6 +26,9 @@ OTHER := .venv-$(SPARK)
 
 test-matrix: $(OTHER)/.installed ## run the Spark tests on another Spark (SPARK=4.3.0)
 	$(OTHER)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
+
+test-stores: $(INSTALLED) ## run the storage tests on emulators of Azure and Google, HDFS and S3A (npm, go, mvn)
+	$(BIN)/python -m tests.stores $(ARGS)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check $(CHECKED)

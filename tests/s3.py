@@ -41,7 +41,7 @@ class S3Location:
     server: S3Server
 
 
-class _Quiet(WSGIRequestHandler):
+class QuietHandler(WSGIRequestHandler):
     """Logs nothing."""
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - the name in the base class
@@ -61,7 +61,7 @@ def s3_server() -> Iterator[S3Server]:
             return list(moto(environ, start_response))
 
     # Threads, because a connection that is open and silent would keep a server without them from all others.
-    running = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
+    running = make_server("127.0.0.1", 0, application, threaded=True, request_handler=QuietHandler)
     server.url = f"http://127.0.0.1:{running.server_port}"
     thread = threading.Thread(target=running.serve_forever)
     thread.start()

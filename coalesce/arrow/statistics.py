@@ -5,6 +5,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coalesce.errors import SchemaError
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.entries import value_range
 from coalesce.model.schema import Schema
@@ -36,7 +37,10 @@ def column_statistics(type_: AtomicType, column: pa.ChunkedArray) -> ColumnStati
         is_nan = pc.is_nan(column)
         nan_count = pc.sum(is_nan).as_py() or 0
         column = column.filter(pc.invert(is_nan)) if nan_count else column
-    lower, upper = value_range(type_, column)
+    try:
+        lower, upper = value_range(type_, column)
+    except SchemaError:  # a string that is not UTF-8: its bytes have a place in the order, but no text says which
+        lower = upper = None
     return ColumnStatistics(
         lower=lower_bound(lower), upper=upper_bound(upper), null_count=null_count, nan_count=nan_count
     )

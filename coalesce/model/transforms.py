@@ -36,7 +36,7 @@ from coalesce.model.types import (
     DecimalType,
     Value,
 )
-from coalesce.model.values import integer_range, scaled, unscaled
+from coalesce.model.values import integer_range, not_text, scaled, unscaled
 
 _INT32_MIN: Final = -(2**31)
 _INT32_MAX: Final = 2**31 - 1
@@ -285,7 +285,10 @@ def _truncated(source_type: AtomicType, value: Value, width: int) -> Value:
 
 def _truncated_array(source_type: AtomicType, array: pa.Array, width: int) -> pa.Array:
     if source_type == STRING:
-        return pc.utf8_slice_codeunits(array, 0, width)  # by code point, in spite of its name
+        try:
+            return pc.utf8_slice_codeunits(array, 0, width)  # by code point, in spite of its name
+        except pa.ArrowInvalid:
+            raise not_text() from None
     if source_type == BINARY:
         return pc.binary_slice(array, 0, width)
     if isinstance(source_type, DecimalType):

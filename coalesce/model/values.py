@@ -245,10 +245,35 @@ def values_of(type_: AtomicType, array: pa.Array | pa.ChunkedArray) -> list[Valu
         array = array.view(storage)
     values: list[Value]
     if array.null_count or not pa.types.is_primitive(storage):
-        values = array.to_pylist()
+        values = _decoded(array)
     else:  # several times as fast
         values = (flags(array) if storage == pa.bool_() else numbers(array)).tolist()
     return values
+
+
+def _decoded(array: pa.Array) -> list[Value]:
+    try:
+        values: list[Value] = array.to_pylist()
+    except UnicodeDecodeError as error:
+        raise not_text(error.object) from None
+    return values
+
+
+def decoded(raw: bytes) -> str:
+    """The text that UTF-8 bytes are."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise not_text(raw) from None
+
+
+def not_text(example: bytes | None = None) -> SchemaError:
+    """What is wrong with a string that is not UTF-8: Arrow and Spark let it be made of bytes, and do not look."""
+    shown = "" if example is None else f" {example!r:.60}"
+    return SchemaError(
+        f"the string{shown} is not UTF-8, so it cannot be a partition value, nor be compared or shown; decode it, or "
+        "keep it in a binary column."
+    )
 
 
 def _storage(type_: AtomicType, target: pa.DataType) -> pa.DataType:

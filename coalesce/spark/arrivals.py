@@ -11,69 +11,37 @@ except that only the files count that came in after the version it begins after.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from coalesce.errors import CoalesceError, VersionNotFound
 from coalesce.model.version import Version
 from coalesce.spark import resolved
-from coalesce.spark.read import Question, describe
-from coalesce.spark.travel import AS_OF, VERSION
+from coalesce.spark.options import StreamOptions, stream_options
+from coalesce.spark.read import Question, check_columns, describe
+from coalesce.spark.schema import spark_schema
 from coalesce.table.changes import Follower
 from coalesce.table.log import Log
 from coalesce.table.manifests import Manifests
-
-_STARTING: Final = "startingversion"
-_MAX_FILES: Final = "maxfilespertrigger"
-_SKIP_CHANGES: Final = "skipchanges"
-_LATEST: Final = "latest"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a query says about the stream. `starting` is None to begin with all rows, and -1 for the latest version."""
-
-    starting: int | None
-    max_files: int
-    skip_changes: bool
-
-
-def parse_options(given: Mapping[str, str]) -> Options:
-    """The options of a stream, checked."""
-    options = {name.lower(): value.strip() for name, value in given.items()}
-    if VERSION in options or AS_OF in options:
-        raise CoalesceError("a stream goes on with the table: instead of version or asOf, say startingVersion.")
-    starting = options.get(_STARTING)
-    if starting is not None and starting != _LATEST and not starting.isdigit():
-        raise CoalesceError(f"the option startingVersion is a number such as 7, or latest; not {starting!r}.")
-    max_files = options.get(_MAX_FILES, "1000")
-    if not max_files.isdigit() or int(max_files) == 0:
-        raise CoalesceError(f"the option maxFilesPerTrigger is a number such as 1000, not {max_files!r}.")
-    skip_changes = options.get(_SKIP_CHANGES, "false").lower()
-    if skip_changes not in ("true", "false"):
-        raise CoalesceError(f"the option skipChanges is true or false, not {skip_changes!r}.")
-    first = None if starting is None else -1 if starting == _LATEST else int(starting)
-    return Options(first, int(max_files), skip_changes == "true")
-
 
 # --- what Java asks ----------------------------------------------------------------------------------------------
 
 
 def begin(question: Question, spark: SparkSession) -> str:
     """The columns of the stream, which are those of one version, and how many files a micro-batch may have."""
-    options = parse_options(question["options"])
+    options = stream_options(question["options"], catalog=question["catalog"])
     found = resolved.resolve(question["table"], spark, question.get("columns"))
+    check_columns(question, spark_schema(found.version.schema))
     described = json.loads(describe(question["table"], found, spark))
     return json.dumps({**described, "maxFiles": options.max_files})
 
 
 def newest(question: Question, spark: SparkSession) -> str:
     """The position after all that is there now."""
-    table = _Table(question["table"], spark, parse_options(question["options"]))
+    table = _Table(question["table"], spark, _options(question))
     return table.position(table.newest)
 
 
@@ -82,7 +50,7 @@ def advance(question: Question, spark: SparkSession) -> str:
 
     `maxFiles` may be missing; `last` is the position that must not be passed, or missing.
     """
-    options = parse_options(question["options"])
+    options = _options(question)
     table = _Table(question["table"], spark, options)
     last = table.newest if question.get("last") is None else table.version_at(question["last"])
     if question.get("start") is None and (options.starting is None or options.starting < 0):
@@ -93,7 +61,7 @@ def advance(question: Question, spark: SparkSession) -> str:
 
 def batch(question: Question, spark: SparkSession) -> str:
     """The rows between two positions; without `start` from the beginning."""
-    options = parse_options(question["options"])
+    options = _options(question)
     table = _Table(question["table"], spark, options)
     end = table.version_at(question["end"])
     until, columns = (resolved.resolve(question["table"], spark, n) for n in (end, question["columns"]))
@@ -105,6 +73,11 @@ def batch(question: Question, spark: SparkSession) -> str:
     else:
         since = end if options.starting < 0 else table.since(table.first(end), end)
     return describe(question["table"], resolved.arrivals(until, since, columns), spark)
+
+
+def _options(question: Question) -> StreamOptions:
+    """The options of a stream that has begun, and with them those of its table's entry in the catalog."""
+    return stream_options(question["options"], catalog=True)
 
 
 def _check_columns(until: Version, columns: Version) -> None:
@@ -122,7 +95,7 @@ def _check_columns(until: Version, columns: Version) -> None:
 class _Table:
     """The table of a stream, at the moment of one question."""
 
-    def __init__(self, location: str, spark: SparkSession, options: Options) -> None:
+    def __init__(self, location: str, spark: SparkSession, options: StreamOptions) -> None:
         storage = resolved.storage_at(location, spark)
         self.options = options
         self.log = Log(storage)

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
 from coalesce.spark import arrivals, read
-from coalesce.spark.create import COLUMNS, CREATE, columns, create_if_absent
-from coalesce.spark.travel import check_newest
+from coalesce.spark.create import create_if_absent
+from coalesce.spark.options import CREATE, location
 
 _SOURCES: Final = Path(__file__).with_name("java")
 _PACKAGE: Final = "coalesce.spark"
@@ -137,7 +137,7 @@ class _Answers:
 
 def _resolve(question: dict[str, Any], session: Any) -> str:
     spark = _session(session)
-    if question["options"].get(CREATE) == COLUMNS and "schema" in question:
+    if CREATE in question["options"] and "schema" in question:
         create_if_absent(spark, question["table"], question["schema"], question["options"])
     return read.resolve(question, spark)
 
@@ -146,8 +146,7 @@ def _insert(question: dict[str, Any], dataset: Any) -> str:
     from coalesce.spark.save import insert
 
     frame = _frame(dataset)
-    check_newest(question["options"], "INSERT INTO")
-    insert(frame.sparkSession, question["table"], frame, question["overwrite"])
+    insert(frame.sparkSession, question["table"], frame, question["overwrite"], question["options"])
     return ""
 
 
@@ -155,19 +154,14 @@ def _save(question: dict[str, Any], dataset: Any) -> str:
     from coalesce.spark.save import save
 
     frame = _frame(dataset)
-    save(frame.sparkSession, question["table"], frame, mode=question["mode"], options=question["options"])
-    return ""
-
-
-def _columns(question: dict[str, Any], spark: SparkSession) -> str:
-    return columns(spark, question["table"], question["options"], question["timeZone"])
-
-
-def _truncate(question: dict[str, Any], spark: SparkSession) -> str:
-    from coalesce.spark.save import opened
-
-    check_newest(question["options"], "TRUNCATE TABLE")
-    opened(spark, question["table"]).truncate()
+    save(
+        frame.sparkSession,
+        question["table"],
+        frame,
+        mode=question["mode"],
+        options=question["options"],
+        catalog=question["catalog"],
+    )
     return ""
 
 
@@ -178,12 +172,11 @@ def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callab
 
 _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "resolve": _resolve,
+    "location": lambda question, _: location(question["options"]),
     "estimate": read.estimate,
     "list": read.listing,
     "insert": _insert,
     "save": _save,
-    "columns": _of_session(_columns),
-    "truncate": _of_session(_truncate),
     "begin": _of_session(arrivals.begin),
     "newest": _of_session(arrivals.newest),
     "advance": _of_session(arrivals.advance),

@@ -25,9 +25,9 @@ from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.predicate.render import to_sql
 from coalesce.spark.attach import attach
+from coalesce.spark.options import VERSION
 from coalesce.spark.portable import write_batches
 from coalesce.spark.schema import schema_from_spark
-from coalesce.spark.travel import VERSION
 from coalesce.table.engine import Place
 from coalesce.table.match import outside, refusal
 

@@ -13,10 +13,11 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from coalesce.arrow.statistics import lower_bound, upper_bound
+from coalesce.errors import SchemaError
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.schema import Schema
 from coalesce.model.types import BINARY, BOOLEAN, FLOAT, FLOATING, STRING, AtomicType, DecimalType, Field, Value
-from coalesce.model.values import scaled
+from coalesce.model.values import decoded, scaled
 from coalesce.spark.catalyst import compiled, evaluate, hadoop_configuration, jvm
 
 # Bytes of a bound in a footer: enough that what an entry keeps of it, 32 characters, is what the value begins with.
@@ -153,12 +154,20 @@ def footer_statistics(footer: Footer, schema: Schema) -> dict[int, ColumnStatist
         type_, chunk = schema.atomic(field.id), footer.columns.get(field.physical_name)
         if type_ is not None and chunk is not None and not may_have_nan(footer, field):
             found[field.id] = ColumnStatistics(
-                lower=lower_bound(_value(type_, chunk.lower)),
-                upper=upper_bound(_value(type_, chunk.upper)),
+                lower=lower_bound(_bound(type_, chunk.lower)),
+                upper=upper_bound(_bound(type_, chunk.upper)),
                 null_count=chunk.null_count,
                 nan_count=0 if type_ in FLOATING else None,
             )
     return found
+
+
+def _bound(type_: AtomicType, raw: bytes | None) -> Value:
+    """A bound; None, which is unknown, where it is a string that is not UTF-8, as Spark lets strings be."""
+    try:
+        return _value(type_, raw)
+    except SchemaError:
+        return None
 
 
 def may_have_nan(footer: Footer, field: Field) -> bool:
@@ -193,7 +202,7 @@ def _value(type_: AtomicType, raw: bytes | None) -> Value:
     if type_ == BOOLEAN:
         return raw != b"\0"
     if type_ == STRING:
-        return raw.decode()
+        return decoded(raw)
     if type_ == BINARY:
         return raw
     if isinstance(type_, DecimalType):

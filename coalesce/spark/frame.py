@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from coalesce.plan.report import Report
 from coalesce.spark import read, resolved
 from coalesce.spark.attach import attach
-from coalesce.spark.travel import VERSION
+from coalesce.spark.options import VERSION
 from coalesce.table.engine import Place
 
 

@@ -8,8 +8,12 @@ shall prune are said where they cannot leak, as options of the read:
 
     spark.read.format("coalesce").option("where", "dt = DATE '2026-05-17'").option("columns", "app, k").load(path)
 
-`version` and `asOf` choose an older version, `timeZone` says what a time without a zone means (UTC by default). Rows
-are written to a table that is there already; `storage.<name>` options configure an object store.
+Which options there are is in `options.py`. Those that configure an object store are called `storage.<name>`. Rows are
+written to a table that is there already.
+
+Where Spark asks this source what to read and to write, no session is in sight; in a task its settings are. So tasks say
+what the session says of overwriting, and a condition that means something else in each time zone is judged in tasks
+alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -29,28 +34,28 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from coalesce.arrow.conform import conform
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import CoalesceError
+from coalesce.arrow.rows import is_true
+from coalesce.errors import CoalesceError, TableNotFound
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import Field
-from coalesce.plan.plan import Plan
-from coalesce.predicate.names import parts_of
-from coalesce.spark.schema import spark_schema
+from coalesce.spark.options import ReadOptions, Source, WriteOptions, location, read_options, write_options
+from coalesce.spark.schema import check_given_columns, spark_schema
 from coalesce.spark.staged import StagedEngine, StagedFiles
-from coalesce.spark.travel import wanted_version
 from coalesce.storage import open_storage
 from coalesce.table.engine import Place
+from coalesce.table.match import outside, refusal
 from coalesce.table.table import Table
 
 _TASK_BYTES: Final = 64 * 1024 * 1024  # files are read together up to this size
-_STORAGE_OPTION: Final = "storage."
 
 
 class PortableSource(DataSource):
     """`format("coalesce")` where there is no JVM to put the native source into."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.options = {name.lower(): value for name, value in options.items()}
+        self.options = dict(options)
         self._version: int | None = None
 
     @classmethod
@@ -60,47 +65,94 @@ class PortableSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns that are asked for. Spark asks before it reads, and then reads the same version."""
-        return spark_schema(self._fields(self._table()))
+        options = read_options(self.options, Source.PORTABLE)
+        return spark_schema(_fields(self._table(options), options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads the version that `schema` was asked of."""
-        table = self._table()
-        columns = [f.name for f in self._fields(table)]
-        return PortableReader(table.place(), self.options.get("where"), columns, schema, table.time_zone)
+        options = read_options(self.options, Source.PORTABLE)
+        table = self._table(options)
+        fields = _fields(table, options)
+        check_given_columns(schema, spark_schema(fields))
+        return PortableReader(table.place(), options, [f.name for f in fields], schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002 - Spark's signature
         """What writes rows and commits them once."""
-        if "version" in self.options or "asof" in self.options:
-            raise CoalesceError("writing to a version of the past is not possible: leave out version and asOf.")
-        return PortableWriter(self._table().place(), overwrite)
+        options = write_options(self.options, Source.PORTABLE, overwrite=overwrite)
+        path = location(self.options)
+        try:
+            table = Table(open_storage(path, options=options.storage), (ArrowEngine(),))
+        except TableNotFound:
+            raise TableNotFound(
+                f"there is no coalesce table at {path}, and a source in Python makes none: do so with "
+                "coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark)."
+            ) from None
+        return PortableWriter(table.place(), overwrite, options)
 
-    def _table(self) -> Table:
-        path = self.options.get("path")
-        if path is None:
-            raise CoalesceError("say where the table lies: load(path) or save(path).")
-        settings = {
-            k.removeprefix(_STORAGE_OPTION): v for k, v in self.options.items() if k.startswith(_STORAGE_OPTION)
-        }
-        time_zone = self.options.get("timezone", "UTC")
-        table = Table(open_storage(path, options=settings), (ArrowEngine(),), time_zone=time_zone)
-        number, as_of = wanted_version(self.options, time_zone)
-        number = self._version if number is None and as_of is None else number
+    def _table(self, options: ReadOptions) -> Table:
+        table = Table(open_storage(location(self.options), options=options.storage), (ArrowEngine(),))
+        number, as_of = (self._version, None) if options.follows else (options.version, options.moment(None))
         table = table if number is None and as_of is None else table.at(version=number, as_of=as_of)
         self._version = table.version  # Spark keeps this object between its two questions
         return table
 
-    def _fields(self, table: Table) -> Sequence[Field]:
-        listed = self.options.get("columns")
-        if listed is None:
-            return table.schema.fields
-        return [table.schema.field(_column(text)) for text in listed.split(",")]
+
+def _fields(table: Table, options: ReadOptions) -> Sequence[Field]:
+    if options.columns is None:
+        return table.schema.fields
+    return [table.schema.field(name) for name in options.columns]
 
 
-def _column(text: str) -> str:
-    parts = parts_of(text.strip())
-    if parts is None or len(parts) != 1:
-        raise CoalesceError(f"the option columns is a list of names such as `app, k`; {text.strip()!r} is none.")
-    return parts[0]
+# --- the session, as tasks see it --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the session says; None where it says nothing and Spark's own default holds, which is not known here."""
+
+    time_zone: str | None = None
+    overwrite_mode: str | None = None
+    case_sensitive: bool = False
+
+    @staticmethod
+    def of_task() -> "Settings":
+        """The settings of the session that the task at hand works for; Spark sends them along with a query."""
+        task = TaskContext.get()
+        if task is None:
+            return Settings()
+        return Settings(
+            task.getLocalProperty("spark.sql.session.timeZone"),
+            task.getLocalProperty("spark.sql.sources.partitionOverwriteMode"),
+            (task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
+        )
+
+
+def _table_as(place: Place, time_zone: str, case_sensitive: bool) -> Table:
+    return Table(
+        place.storage,
+        (ArrowEngine(),),
+        version=place.version,
+        pinned=True,
+        time_zone=time_zone,
+        case_sensitive=case_sensitive,
+    )
+
+
+def _same_everywhere(place: Place, where: str | None) -> bool:
+    """Whether a condition means the same in every time zone."""
+    west, east = (_table_as(place, zone, False).bound(where) for zone in ("UTC", "+14:00"))
+    return west == east
+
+
+def _zone(place: Place, where: str | None, given: str | None, session: str | None) -> str:
+    """The time zone in which a condition is meant."""
+    zone = given if given is not None else session
+    if zone is None and not _same_everywhere(place, where):
+        raise CoalesceError(
+            f"{where} has a time without a zone, and the session says none: set spark.sql.session.timeZone, or give "
+            "the option timeZone."
+        )
+    return "UTC" if zone is None else zone
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -117,20 +169,20 @@ class Files(InputPartition):
 class PortableReader(DataSourceReader):
     """Reads one version. It has no `pushFilters`: Spark refuses a reader that has it unless its setting is on."""
 
-    def __init__(
-        self, place: Place, where: str | None, columns: Sequence[str], schema: StructType, time_zone: str
-    ) -> None:
+    def __init__(self, place: Place, options: ReadOptions, columns: Sequence[str], schema: StructType) -> None:
         self.place = Place(storage=place.storage, version=place.version)
-        self.where = where
+        self.options = options
         self.columns = columns
         self.schema = schema
-        self.time_zone = time_zone
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The files of the plan, small ones together."""
+        """The files of the plan, small ones together; all files, if only a task can tell what the condition means."""
+        where, zone = self.options.where, self.options.time_zone
+        unclear = zone is None and not _same_everywhere(self.place, where)
+        plan = _table_as(self.place, zone or "UTC", False).plan(None if unclear else where)
         tasks: list[list[str]] = []
         room = 0
-        for file in self._plan().files:
+        for file in plan.files:
             if file.bytes > room or not tasks:
                 tasks.append([])
                 room = _TASK_BYTES
@@ -142,17 +194,14 @@ class PortableReader(DataSourceReader):
         """The matching rows of a task's files."""
         assert isinstance(partition, Files)
         wanted = pa.array(sorted(partition.paths), pa.string())
-        plan = self._plan().only(lambda index: np.asarray(pc.is_in(index.entries.core.column("path"), wanted)))
+        settings, where = Settings.of_task(), self.options.where
+        zone = _zone(self.place, where, self.options.time_zone, settings.time_zone)
+        whole = _table_as(self.place, zone, settings.case_sensitive).plan(where)
+        plan = whole.only(lambda index: np.asarray(pc.is_in(index.entries.core.column("path"), wanted)))
         scan = ArrowEngine().scan(self.place, plan, self.columns)
         target = _arrow_schema(self.schema)
         for batch in scan.to_batches():
             yield _fitted(batch, target)
-
-    def _plan(self) -> Plan:
-        table = Table(
-            self.place.storage, (ArrowEngine(),), version=self.place.version, pinned=True, time_zone=self.time_zone
-        )
-        return table.plan(self.where)
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
@@ -177,35 +226,68 @@ def _fitted(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task has written: files that no version names yet."""
+    """What a task has written, files that no version names yet; and what it has seen."""
 
     files: list[DataFile]
+    settings: Settings
+    outside: int = 0  # rows that do not match `replaceWhere`
+    example: dict[str, object] | None = None
 
 
 class PortableWriter(DataSourceArrowWriter):
     """Each task writes files of its rows; the driver commits all of them at once."""
 
-    def __init__(self, place: Place, overwrite: bool) -> None:
+    def __init__(self, place: Place, overwrite: bool, options: WriteOptions) -> None:
         self.place = Place(storage=place.storage, version=place.version)
         self.overwrite = overwrite
+        self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write one task's rows."""
-        return Written(write_batches(self.place, iterator))
+        """Write one task's rows; none if some of them may not be."""
+        settings, found, where = Settings.of_task(), list(iterator), self.options.replace_where
+        if found and where is not None and not self.options.allow_outside:
+            schema = self.place.version.schema
+            rows = conform(pa.Table.from_batches(found), schema)
+            positions = np.flatnonzero(~is_true(self._table(settings, ArrowEngine()).bound(where), rows, schema))
+            if len(positions):
+                (example,) = rows.slice(positions[0], 1).to_pylist()
+                return Written([], settings, len(positions), example)
+        return Written(write_batches(self.place, iter(found)), settings)
 
     def commit(self, messages: list[Any]) -> None:
-        """Commit what all tasks have written."""
-        staged = StagedFiles(_files(messages))
-        table = Table(self.place.storage, (StagedEngine(),))
-        if self.overwrite:
-            table.overwrite(staged)
+        """Commit what all tasks have written, and delete it if the write was made before."""
+        written = [message for message in messages if isinstance(message, Written)]
+        settings = written[0].settings if written else Settings()
+        engine, options, staged = StagedEngine(), self.options, StagedFiles(_files(messages))
+        table = self._table(settings, engine)
+        if not self.overwrite:
+            table.append(staged, applies=options.applies)
+        elif options.replaces_partitions(settings.overwrite_mode) and table.state.spec.fields:
+            table.overwrite_partitions(staged, applies=options.applies)
         else:
-            table.append(staged)
+            _refuse_outside(table, written, options)
+            table.overwrite(staged, options.replace_where, allow_outside=True, applies=options.applies)
+        if not engine.taken:
+            self.abort(messages)
 
     def abort(self, messages: list[Any]) -> None:
         """Remove what the tasks that came to an end have written; the others have cleaned up after themselves."""
         for file in _files(messages):
             self.place.storage.delete(file.path)
+
+    def _table(self, settings: Settings, engine: ArrowEngine) -> Table:
+        """The table, to be written to in the session's words."""
+        options = self.options
+        zone = _zone(self.place, options.replace_where, options.time_zone, settings.time_zone)
+        return Table(self.place.storage, (engine,), time_zone=zone, case_sensitive=settings.case_sensitive)
+
+
+def _refuse_outside(table: Table, written: Sequence[Written], options: WriteOptions) -> None:
+    """Refuse rows that do not match `replaceWhere`; each task has counted its own."""
+    count = sum(message.outside for message in written)
+    if count:
+        example = next(message.example for message in written if message.outside)
+        raise refusal([outside(count, table.bound(options.replace_where), example)])
 
 
 def write_batches(place: Place, batches: Iterator[pa.RecordBatch]) -> list[DataFile]:

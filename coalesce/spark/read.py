@@ -31,9 +31,9 @@ from coalesce.spark import resolved
 from coalesce.spark.listing import list_files, matching
 from coalesce.spark.location import spark_uri
 from coalesce.spark.opaque import Catalyst
+from coalesce.spark.options import read_options
 from coalesce.spark.resolved import Remembered, Resolved
-from coalesce.spark.schema import spark_schema, spark_type
-from coalesce.spark.travel import wanted_version
+from coalesce.spark.schema import check_given_columns, spark_schema, spark_type
 from coalesce.spark.wire import END
 
 Question = Mapping[str, Any]
@@ -48,11 +48,24 @@ _last_scans: Remembered[str, Plan] = Remembered(256)  # by table id
 
 
 def resolve(question: Question, spark: SparkSession) -> str:
-    """The version to read and what Spark has to know of it."""
-    options = {name.lower(): value for name, value in question["options"].items()}
-    number, as_of = wanted_version(options, question["timeZone"])
-    found = resolved.resolve(question["table"], spark, question.get("version", number), as_of)
-    return describe(question["table"], found, spark)
+    """The version to read and what Spark has to know of it.
+
+    `newest` is the version that this query has found to be the newest before, for those who do not name another.
+    """
+    options = read_options(question["options"], catalog=question["catalog"])
+    number = question.get("newest") if options.follows else options.version
+    found = resolved.resolve(question["table"], spark, number, options.moment(question["timeZone"]))
+    check_columns(question, spark_schema(found.version.schema))
+    described = json.loads(describe(question["table"], found, spark))
+    return json.dumps({**described, "follows": options.follows})
+
+
+def check_columns(question: Question, own: spark_types.StructType) -> None:
+    """Refuse columns that were given and are not the table's; the catalog has its own, which may be out of date."""
+    given = question.get("schema")
+    if given is None or question["catalog"]:
+        return
+    check_given_columns(spark_types.StructType.fromJson(json.loads(given)), own)
 
 
 def describe(location: str, found: Resolved, spark: SparkSession) -> str:

@@ -7,32 +7,31 @@
 | errorifexists (Spark's default) | refused | it is created |
 | ignore | nothing happens | it is created |
 
-Options, without regard to case as all of Spark's: `replaceWhere`; `partitionOverwriteMode` (`static` or `dynamic`; the
-session's setting by default); `layout` (`counted` or `known`); for a table that is created `smallColumns` (`app` or
-`app,tenant`: the partition fields on which small logical partitions share a physical one), `smallBelow` (`64MB`),
-`targetFileSize` (`128MB`); and, for a write to be made once, `txnAppId` with `txnVersion`.
+Which options there are, and what each may say, is in `options.py`. `partitionOverwriteMode` is the session's unless
+given. What is said of a table that is created (`partitionBy`, `smallColumns`, `smallBelow`, `targetFileSize`) may be
+said again of one that is there, if it is so.
 """  # noqa: E501 - a table
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import CoalesceError, SpecError, TableExists, TableNotFound
-from coalesce.model.rule import SMALL, RuleRequest, parse_bytes, request_of, small
+from coalesce.errors import CoalesceError, CommitUncertain, SpecError, TableExists, TableNotFound
+from coalesce.manifest.paths import LATEST_HINT, version_path
+from coalesce.model.rule import DEFAULT_BELOW, RuleRequest, parse_bytes, resolve, small
 from coalesce.model.spec import field_text
-from coalesce.spark.create import COLUMNS, CREATE, LIKE, PROPERTIES
 from coalesce.spark.engine import SparkEngine
+from coalesce.spark.options import Given, WriteOptions, write_options
 from coalesce.spark.resolved import storage_at
 from coalesce.spark.schema import nullable
 from coalesce.table.engine import TARGET_FILE_BYTES, Engine
+from coalesce.table.log import Log
 from coalesce.table.table import Table, create_table
 
-_PARTITION_COLUMNS: Final = "__partition_columns"  # where Spark puts what partitionBy was given
-_CLUSTERING_COLUMNS: Final = "__clustering_columns"  # ... and clusterBy
 _MODES: Final = {
     "append": "append",
     "overwrite": "overwrite",
@@ -48,29 +47,24 @@ def save(
     location: str,
     df: DataFrame,
     mode: str = "error",
-    options: Mapping[str, str] | None = None,
+    options: Given | None = None,
     partition_by: Sequence[str] | None = None,
+    *,
+    catalog: bool = False,
 ) -> None:
-    """Save a DataFrame as `df.write.format("coalesce")` does."""
-    given = {name.lower(): value for name, value in (options or {}).items()}
-    if _CLUSTERING_COLUMNS in given:
-        raise SpecError('a coalesce table has no clusterBy: partition by a bucket instead, as in "bucket(16, id)".')
-    how = given.get(CREATE)
-    if how is not None:
-        mode = "error" if how == COLUMNS else how  # Spark says "overwrite" for every table it creates
+    """Save a DataFrame as `df.write.format("coalesce")` does; or, for the `catalog`, as `saveAsTable` does."""
     wanted = _MODES.get(mode.lower())
     if wanted is None:
         raise CoalesceError(f"there is no mode {mode!r}: it is append, overwrite, errorifexists or ignore.")
-    if partition_by is None:
-        partition_by = partition_columns(given)
+    given = write_options(options or {}, overwrite=wanted == "overwrite", catalog=catalog)
+    if partition_by is not None:
+        given = replace(given, partition_by=tuple(partition_by))
     try:
-        table = opened(spark, location)
+        table = _opened(spark, location, given)
     except TableNotFound:
-        if how == COLUMNS:
-            _created(spark, location, df.schema, given, partition_by)
-        else:  # nullable, as Spark saves every file: that a column came from `range` is no promise
-            created = _created(spark, location, nullable(df.schema), given, partition_by)
-            created.append(df, applies=_applies(given))
+        table = _created(spark, location, df, given)
+        with _gone_if_it_fails(table):
+            _write(spark, table, df, given, overwrite=given.replace_where is not None)
         return
     if wanted == "error":
         raise TableExists(
@@ -79,44 +73,44 @@ def save(
         )
     if wanted == "ignore":
         return
-    check_same_spec(table, partition_by)
-    if wanted == "append":
-        table.append(df, applies=_applies(given), layout=given.get("layout"))
-    else:
-        _overwrite(spark, table, df, given)
+    if not catalog:  # which hands over what the table was created with, and it may have changed since
+        _check_same_table(table, given)
+    _write(spark, table, df, given, overwrite=wanted == "overwrite")
 
 
-def insert(spark: SparkSession, location: str, df: DataFrame, overwrite: bool) -> None:
+def insert(spark: SparkSession, location: str, df: DataFrame, overwrite: bool, options: Given | None = None) -> None:
     """INSERT INTO, or INSERT OVERWRITE, a table that is there. Spark has matched the columns by position already."""
-    table = opened(spark, location)
+    given = write_options(options or {}, overwrite=overwrite, catalog=True)
+    table = _opened(spark, location, given)
     if len(df.columns) == len(table.schema):
         df = df.toDF(*table.schema.names)
-    if overwrite:
-        _overwrite(spark, table, df, {})
-    else:
-        table.append(df)
+    _write(spark, table, df, given, overwrite=overwrite)
 
 
-def _overwrite(spark: SparkSession, table: Table, df: DataFrame, options: Mapping[str, str]) -> None:
-    where = options.get("replacewhere")
-    chosen = options.get("partitionoverwritemode")
+def _write(spark: SparkSession, table: Table, df: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
+    if not overwrite:
+        table.append(df, applies=options.applies, layout=options.layout)
+        return
     by_session = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static"))
-    dynamic = (by_session if chosen is None else chosen).lower() == "dynamic"
-    if where is not None:
-        if chosen is not None and dynamic:
-            raise CoalesceError("replaceWhere and partitionOverwriteMode = dynamic are two answers; give one.")
-        table.overwrite(df, where, layout=options.get("layout"))
-    elif dynamic and table.state.spec.fields:
-        table.overwrite_partitions(df)
+    if options.replaces_partitions(by_session) and table.state.spec.fields:
+        table.overwrite_partitions(df, applies=options.applies)
     else:
-        table.overwrite(df, layout=options.get("layout"))
+        table.overwrite(
+            df,
+            options.replace_where,
+            allow_outside=options.allow_outside,
+            applies=options.applies,
+            layout=options.layout,
+        )
 
 
-def opened(spark: SparkSession, location: str) -> Table:
-    """The table there, as a session sees it."""
+def _opened(spark: SparkSession, location: str, options: WriteOptions) -> Table:
     case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
     return Table(
-        storage_at(location, spark), _engines(spark), time_zone=_time_zone(spark), case_sensitive=case_sensitive
+        storage_at(location, spark),
+        _engines(spark),
+        time_zone=_time_zone(spark, options),
+        case_sensitive=case_sensitive,
     )
 
 
@@ -124,70 +118,75 @@ def _engines(spark: SparkSession) -> tuple[Engine, ...]:
     return ArrowEngine(), SparkEngine(spark)
 
 
-def _time_zone(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.sql.session.timeZone"))
+def _time_zone(spark: SparkSession, options: WriteOptions) -> str:
+    return str(spark.conf.get("spark.sql.session.timeZone")) if options.time_zone is None else options.time_zone
 
 
 # --- a new table -------------------------------------------------------------------------------------------------
 
 
-def _created(
-    spark: SparkSession, location: str, schema: StructType, options: Mapping[str, str], partition_by: Sequence[str]
-) -> Table:
-    rule, properties = _rule(options), dict[str, str](json.loads(options.get(PROPERTIES, "{}")))
-    if LIKE in options:
-        model = opened(spark, options[LIKE]).state
-        partition_by = [field_text(f, model.schema) for f in model.spec.fields]
-        rule, properties = request_of(model.rule, model.spec), {**model.properties, **properties}
-    if "targetfilesize" in options:
-        properties[TARGET_FILE_BYTES] = str(parse_bytes(options["targetfilesize"]))
+def _created(spark: SparkSession, location: str, df: DataFrame, options: WriteOptions) -> Table:
+    size = options.target_file_size
     return create_table(
         storage_at(location, spark),
         _engines(spark),
-        schema,
-        partition_by=partition_by,
-        rule=rule,
-        properties=properties,
-        time_zone=_time_zone(spark),
+        nullable(df.schema),  # as Spark saves every file: that a column came from `range` is no promise
+        partition_by=options.partition_by or (),
+        rule=_rule(options),
+        properties={} if size is None else {TARGET_FILE_BYTES: str(parse_bytes(size))},
+        time_zone=_time_zone(spark, options),
     )
 
 
-def _rule(options: Mapping[str, str]) -> RuleRequest | None:
-    if "smallcolumns" not in options:
-        if "smallbelow" in options:
-            raise SpecError("smallBelow needs smallColumns: the partition fields that may be shared, such as app.")
+@contextmanager
+def _gone_if_it_fails(table: Table) -> Iterator[None]:
+    """Take a table away that was created for a write, if the write fails and no other has been made meanwhile.
+
+    Left behind, it would make the same write fail once more, because there is a table already.
+    """
+    try:
+        yield
+    except CommitUncertain:
+        raise
+    except BaseException:
+        with suppress(CoalesceError):
+            if Log(table.storage).newest() == 0:
+                table.storage.delete(version_path(0))
+                table.storage.delete(LATEST_HINT)
+        raise
+
+
+def _rule(options: WriteOptions) -> RuleRequest | None:
+    if options.small_columns is None:
         return None
-    columns = [name.strip() for name in options["smallcolumns"].split(",") if name.strip()]
-    below = options.get("smallbelow")
-    return small(*columns) if below is None else small(*columns, below=below, group=SMALL)
+    return small(*options.small_columns, below=DEFAULT_BELOW if options.small_below is None else options.small_below)
 
 
-def partition_columns(options: Mapping[str, str]) -> list[str]:
-    """What `partitionBy`, or PARTITIONED BY, was given."""
-    given = options.get(_PARTITION_COLUMNS)
-    return [] if given is None else [str(name) for name in json.loads(given)]
+# --- a table that is there ---------------------------------------------------------------------------------------
 
 
-def check_same_spec(table: Table, partition_by: Sequence[str]) -> None:
-    """Refuse a `partitionBy` that says something else than the table does: it would be ignored in silence."""
-    if not partition_by:
-        return
-    own = [field_text(f, table.schema) for f in table.state.spec.fields]
-    if [_plain(text) for text in partition_by] != [_plain(text) for text in own]:
+def _check_same_table(table: Table, options: WriteOptions) -> None:
+    """Refuse what says something else of the table than is so: it would be ignored in silence."""
+    version = table.state
+    own = [field_text(f, table.schema) for f in version.spec.fields]
+    named = options.partition_by
+    if named and [_plain(text) for text in named] != [_plain(text) for text in own]:
         raise SpecError(
-            f"the table is partitioned by {', '.join(own) or 'nothing'}, not by {', '.join(partition_by)}; leave "
+            f"the table is partitioned by {', '.join(own) or 'nothing'}, not by {', '.join(named)}; leave "
             "partitionBy out, or change the table with evolve()."
+        )
+    rule, size = _rule(options), options.target_file_size
+    if rule is not None and resolve(rule, version.rule.rule_id, version.spec, version.schema) != version.rule:
+        raise SpecError(
+            "the table has another rule than smallColumns and smallBelow say; leave them out, or change the table with "
+            "set_rule()."
+        )
+    if size is not None and parse_bytes(size) != table.place().target_file_bytes:
+        raise SpecError(
+            f"files of the table become {table.place().target_file_bytes:,} bytes large, not {size}; leave "
+            f"targetFileSize out, or change the table's property {TARGET_FILE_BYTES} with set_properties()."
         )
 
 
 def _plain(text: str) -> str:
     return text.replace(" ", "").replace("`", "").lower()
-
-
-def _applies(options: Mapping[str, str]) -> tuple[str, int] | None:
-    app, number = options.get("txnappid"), options.get("txnversion")
-    if app is None and number is None:
-        return None
-    if app is None or number is None or not number.isdigit():
-        raise CoalesceError("a write that is to be made once needs both txnAppId and txnVersion, a number.")
-    return app, int(number)

@@ -15,7 +15,10 @@ class StagedFiles:
 
 
 class StagedEngine(ArrowEngine):
-    """The Arrow engine, which also takes files that are written already."""
+    """The Arrow engine, which also takes files that are written already; `taken` says whether it has."""
+
+    def __init__(self) -> None:
+        self.taken = False
 
     def accepts(self, data: object) -> bool:
         """Whether `data` is staged files, or something Arrow takes."""
@@ -23,4 +26,7 @@ class StagedEngine(ArrowEngine):
 
     def write(self, place: Place, data: object) -> list[DataFile]:
         """Nothing more to write."""
-        return data.files if isinstance(data, StagedFiles) else super().write(place, data)
+        if not isinstance(data, StagedFiles):
+            return super().write(place, data)
+        self.taken = True
+        return data.files

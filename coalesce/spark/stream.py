@@ -14,7 +14,9 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from coalesce.errors import CoalesceError
+from coalesce.arguments import check_text
+from coalesce.errors import CoalesceError, InvalidArgument
+from coalesce.table.engine import check_layout
 from coalesce.table.table import Table
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -26,6 +28,9 @@ def each_batch(table: Table, *, app: str | None = None, layout: str | None = Non
     `app` names the stream instead of its query id: give one if several streams with checkpoints of their own write
     the same batches. Two different streams must not have one name, or the second one's batches are taken for done.
     """
+    check_layout(layout)
+    if app is not None and not check_text(app, "app"):
+        raise InvalidArgument("app is empty; name the stream, or leave app out to take the id of its query.")
 
     def append(batch: DataFrame, number: int) -> None:
         name = app if app is not None else _query_id(batch)

@@ -167,7 +167,7 @@ class HadoopStorage:
             try:
                 text = self._list_files(inside)
             except Exception as error:
-                if _java_class(error) in _NOT_THERE:
+                if _is_missing(error):
                     return []
                 raise
         fields = text.split("\0")
@@ -319,7 +319,7 @@ class HadoopStorage:
         except CoalesceError:
             raise
         except Exception as error:
-            if _java_class(error) in _NOT_THERE and verb != "write":
+            if _is_missing(error) and verb != "write":
                 raise file_missing(self._root, path) from error
             raise storage_failed(verb, self._root, path, _reason(error)) from error
 
@@ -357,6 +357,12 @@ def _java_class(error: Exception) -> str:
     """The simple name of the Java exception behind an error, or `''`."""
     thrown = _throwable(error)
     return "" if thrown is None else str(thrown.getClass().getSimpleName())
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether it says that there is no such file. HDFS may call a file that is asked for a file below it forbidden."""
+    name = _java_class(error)
+    return name in _NOT_THERE or (name == "AccessControlException" and "(is not a directory)" in str(error))
 
 
 def _reason(error: Exception) -> str:

@@ -39,7 +39,7 @@ _RETRY_SECONDS = 60.0
 
 _LOCATION = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/@]+)(?:@(?P<host>[^/]+))?(?:/(?P<key>.*))?", re.DOTALL)
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "specified bucket does not exist")
-_OUT_OF_RANGE = ("416 Range Not Satisfiable", "non-partial response")
+_OUT_OF_RANGE = ("416 Range Not Satisfiable", "non-partial response", "Wanted range starting at")
 
 
 class ObjectStorage:

@@ -137,3 +137,29 @@ def test_strings_beyond_32_bit_offsets(tmp_path: Path, monkeypatch: pytest.Monke
     (file,) = write(place, rows)
     check_files(place.storage, place.version, [file])
     assert pq.read_schema(tmp_path / file.path).field("app").type == pa.string()
+
+
+def _bytes_as_strings(values: list[bytes]) -> pa.Array:
+    """Strings of these bytes, whatever they are: Arrow does not look."""
+    plain = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(plain), plain.buffers())
+
+
+def test_strings_that_are_not_utf8_have_no_bounds(tmp_path: Path) -> None:
+    """They are kept as they are, and what cannot be written down as text is unknown; bounds that can be stay."""
+    rows = pa.table({"app": ["a", "a", "b"], "s": _bytes_as_strings([b"\xff\xfe", b"ok", b"fine"])})
+    place = make_place(tmp_path, make_version(rows.schema, ["app"]))
+    files = write(place, rows)
+    bounds = [(f.statistics[2].lower, f.statistics[2].upper, f.statistics[2].null_count) for f in files]
+    assert bounds == [(None, None, 0), ("fine", "fine", 0)]
+    stored = pq.read_table(tmp_path / files[0].path).column("s").cast(pa.binary())
+    assert stored.to_pylist() == [b"\xff\xfe", b"ok"]
+
+
+@pytest.mark.parametrize("field", ["s", "truncate(2, s)"])
+def test_a_partition_value_that_is_not_utf8_is_refused(tmp_path: Path, field: str) -> None:
+    """It could be written into no manifest; nothing is left behind."""
+    rows = pa.table({"s": _bytes_as_strings([b"ok", b"\xff\xfe"])})
+    with pytest.raises(SchemaError, match="is not UTF-8, so it cannot be a partition value"):
+        write(make_place(tmp_path, make_version(rows.schema, [field])), rows)
+    assert LocalStorage(tmp_path).list("") == []

@@ -107,6 +107,21 @@ def test_a_save_that_is_made_once(session: "SparkSession", tmp_path: Path) -> No
     assert numbers_in(tmp_path / "t") == [10, 11, 20, 21, 30, 31]
 
 
+def test_a_first_save_that_fails(session: "SparkSession", tmp_path: Path) -> None:
+    """It leaves no table behind, so that the same save can be tried again."""
+    location = tmp_path / "t"
+    wrong = events(session, range(3)).selectExpr("dt", "app", "IF(k < 2, k, raise_error('no such event')) AS k")
+    with pytest.raises(Exception, match="no such event"):
+        wrong.write.format("coalesce").save(str(location))
+    outside = events(session, range(3)).write.format("coalesce").mode("overwrite").option("replaceWhere", "k < 2")
+    with pytest.raises(Exception, match="1 row does not match"):
+        outside.save(str(location))
+    assert [path for path in location.rglob("*") if path.is_file()] == []
+
+    events(session, range(3)).write.format("coalesce").save(str(location))
+    assert numbers_in(location) == [0, 1, 2]
+
+
 def test_what_contradicts_the_table_is_refused(session: "SparkSession", tmp_path: Path) -> None:
     """Another partitionBy than the table's, or an option that means nothing, is not passed over in silence."""
     location = str(tmp_path / "t")

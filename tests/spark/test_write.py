@@ -337,3 +337,19 @@ def test_a_failed_job_leaves_nothing(spark: "SparkSession", make: Make) -> None:
 
     assert table.refresh().version == 1
     assert stored(table) == before
+
+
+def test_strings_that_are_not_utf8(spark: "SparkSession", tmp_path: Path) -> None:
+    """Their bounds are unknown and their rows are found; as partition values they are refused, and nothing is left."""
+    rows = spark.sql("SELECT 'a' AS app, CAST(x AS STRING) AS s FROM VALUES (X'FFFE'), (X'6F6B') AS t(x)")
+    table = coalesce.create(tmp_path / "t", rows.schema, partition_by=["app"], spark=spark)
+    table.append(rows)
+    (file,) = table.files()
+    assert (file.statistics[2].lower, file.statistics[2].upper) in [("ok", None), (None, None)]
+    assert table.read().where("s = CAST(X'FFFE' AS STRING)").count() == 1
+    assert table.read().where("s > 'x'").count() == 1
+    by_text = coalesce.create(tmp_path / "u", rows.schema, partition_by=["s"], spark=spark)
+    for layout in ("counted", "known"):
+        with pytest.raises(SchemaError, match="is not UTF-8, so it cannot be a partition value"):
+            by_text.append(rows, layout=layout)
+    assert not list((tmp_path / "u").rglob("*.parquet"))

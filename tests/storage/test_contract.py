@@ -194,11 +194,11 @@ def test_pyarrow_reads_parquet_from_an_input(storage: Storage, rows: int, size_k
         assert pq.ParquetFile(file).read(["app"]).equals(table.select(["app"]))
 
 
-def test_ten_thousand_names(storage: Storage, request: pytest.FixtureRequest) -> None:
+def test_ten_thousand_names(storage: Storage) -> None:
     """A long directory is listed in order and from the middle, in one go."""
-    if "s3" in request.node.name:
-        pytest.skip("test_objects.py counts the requests instead")
     directory = Path(storage.uri("v").removeprefix("file:"))
+    if not directory.is_absolute():
+        pytest.skip("test_objects.py counts the requests instead")
     directory.mkdir(parents=True)
     for n in range(10_000):
         (directory / f"{n:020}.json").touch()

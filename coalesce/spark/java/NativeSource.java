@@ -2,8 +2,11 @@ package coalesce.spark;
 
 import java.lang.ref.WeakReference;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SQLContext;
@@ -31,24 +34,10 @@ public class NativeSource
         StreamSourceProvider,
         DataSourceRegister {
 
-  private static final String CREATES = "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand";
-  private static final String CREATES_AS_SELECT =
-      "org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand";
-
   /** The newest versions this thread has looked up for the query it is analysing: see `newest`. */
   private static final ThreadLocal SEEN = new ThreadLocal();
 
-  /** Spark makes one of each source, in whichever session, when it looks for a source of some name. */
-  public NativeSource() {
-    Session.prepareActive();
-  }
-
   public String shortName() {
-    return "coalesce";
-  }
-
-  /** What stands in Spark's own messages. */
-  public String toString() {
     return "coalesce";
   }
 
@@ -63,33 +52,23 @@ public class NativeSource
   /** The table has a schema of its own, so a given one counts only where CREATE TABLE is to make a table. */
   public BaseRelation createRelation(
       SQLContext context, scala.collection.immutable.Map options, StructType schema) {
-    if (!options.contains(CreateTables.CREATE) && Callers.include(CREATES)) {
-      throw Session.unprepared("CREATE TABLE would make no table");
-    }
     return resolve(context.sparkSession(), options, schema);
   }
 
   public BaseRelation createRelation(
       SQLContext context, SaveMode mode, scala.collection.immutable.Map options, Dataset data) {
-    if (!options.contains(CreateTables.CREATE) && Callers.include(CREATES_AS_SELECT)) {
-      throw Session.unprepared("CREATE TABLE AS SELECT, or saveAsTable, would lose what it was told of the table");
-    }
     Map question = Bridge.question("save");
     question.put("table", location(options));
     question.put("mode", mode.name());
     question.put("options", new HashMap(CollectionConverters.asJava(options)));
+    question.put("catalog", Boolean.valueOf(fromCatalog()));
     Bridge.ask(question, data);
     return new WrittenTable(context, data.schema());
   }
 
   public Tuple2 sourceSchema(
       SQLContext context, Option schema, String provider, scala.collection.immutable.Map options) {
-    StructType columns = TableStream.load(context.sparkSession(), options).schema();
-    // The catalog gives the schema it stored of a table, which of ours is empty.
-    if (!schema.isEmpty() && !((StructType) schema.get()).isEmpty() && !columns.equals(schema.get())) {
-      throw new IllegalArgumentException("the table has columns of its own: leave out schema(…), or select from them.");
-    }
-    return new Tuple2("coalesce", columns);
+    return new Tuple2("coalesce", TableStream.load(context.sparkSession(), options, schema).schema());
   }
 
   public Source createSource(
@@ -105,20 +84,17 @@ public class NativeSource
   static CoalesceRelation resolve(
       SparkSession session, scala.collection.immutable.Map options, StructType schema) {
     String table = location(options);
-    Map given = new HashMap(CollectionConverters.asJava(options));
     Map question = Bridge.question("resolve");
     question.put("table", table);
-    question.put("options", given);
+    question.put("options", new HashMap(CollectionConverters.asJava(options)));
+    question.put("catalog", Boolean.valueOf(fromCatalog()));
     if (schema != null) {
       question.put("schema", schema.json());
     }
     Map newest = newest();
-    boolean follows = !given.containsKey("version") && !given.containsKey("asof") && !given.containsKey("asOf");
-    if (follows && newest.containsKey(table)) {
-      question.put("version", newest.get(table));
-    }
+    question.put("newest", newest.get(table));
     Map answer = Bridge.read(Bridge.ask(question, session));
-    if (follows) {
+    if (Boolean.TRUE.equals(answer.get("follows"))) {
       newest.put(table, answer.get("version"));
     }
     Session.prepare(session);
@@ -140,16 +116,38 @@ public class NativeSource
     return (Map) seen[1];
   }
 
+  /**
+   * Whether the catalog asks, and not a reader or writer that was given a path. It hands over, as options and schema, what
+   * it stored when the table was created; nothing else tells the two apart.
+   */
+  static boolean fromCatalog() {
+    return ((Boolean) StackWalker.getInstance().walk(ASKED_BY_CATALOG)).booleanValue();
+  }
+
+  private static final Function ASKED_BY_CATALOG = new AskedByCatalog();
+
+  private static final class AskedByCatalog implements Function {
+    public Object apply(Object frames) {
+      for (Iterator callers = ((Stream) frames).iterator(); callers.hasNext(); ) {
+        String caller = ((StackWalker.StackFrame) callers.next()).getClassName();
+        if (caller.startsWith("org.apache.spark.sql.execution.datasources.FindDataSourceTable")
+            || caller.startsWith("org.apache.spark.sql.execution.command.CreateDataSourceTable")) {
+          return Boolean.TRUE;
+        }
+      }
+      return Boolean.FALSE;
+    }
+  }
+
   /** The table's location as Python's storage takes it: a plain path on this machine, else a URI, both literal. */
   static String location(scala.collection.immutable.Map options) {
     Option given = options.get("path");
     if (given.isEmpty()) {
-      throw new IllegalArgumentException("say where the table lies: load(path), save(path) or LOCATION 'path'.");
+      Map question = Bridge.question("location");
+      question.put("options", new HashMap(CollectionConverters.asJava(options)));
+      return Bridge.ask(question, null);
     }
-    return location((String) given.get());
-  }
-
-  static String location(String text) {
+    String text = (String) given.get();
     java.net.URI uri = new Path(text).toUri();
     return "file".equals(uri.getScheme()) ? uri.getPath() : text;
   }

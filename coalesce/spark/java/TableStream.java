@@ -29,19 +29,23 @@ public class TableStream implements Source, SupportsTriggerAvailableNow {
   private final StructType schema;
   private String last; // where a query that takes what is there now comes to its end, or null
 
-  private TableStream(SparkSession session, scala.collection.immutable.Map options, Object columns) {
+  private TableStream(
+      SparkSession session, scala.collection.immutable.Map options, Object columns, boolean catalog, String given) {
     this.session = session;
     this.table = NativeSource.location(options);
     this.options = options;
     Map question = question("begin");
     question.put("columns", columns);
+    question.put("catalog", Boolean.valueOf(catalog));
+    question.put("schema", given);
     this.begun = Bridge.read(Bridge.ask(question, session));
     this.schema = CoalesceRelation.of(begun, options, session).schema();
   }
 
-  /** The stream that `load()` makes: Spark asks for its columns only. */
-  static TableStream load(SparkSession session, scala.collection.immutable.Map options) {
-    TableStream stream = new TableStream(session, options, null);
+  /** The stream that `load()` makes: Spark asks for its columns only, and says which ones it was given. */
+  static TableStream load(SparkSession session, scala.collection.immutable.Map options, Option schema) {
+    String given = schema.isEmpty() ? null : ((StructType) schema.get()).json();
+    TableStream stream = new TableStream(session, options, null, NativeSource.fromCatalog(), given);
     Loaded.put(options, stream.begun.get("version"));
     return stream;
   }
@@ -49,7 +53,7 @@ public class TableStream implements Source, SupportsTriggerAvailableNow {
   /** The stream that `start()` runs, with the columns that `load()` promised whatever became of the table since. */
   static TableStream start(SparkSession session, scala.collection.immutable.Map options) {
     Session.prepare(session);
-    return new TableStream(session, options, Loaded.get(options));
+    return new TableStream(session, options, Loaded.get(options), true, null); // `load` has looked at the options
   }
 
   public StructType schema() {
