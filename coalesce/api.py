@@ -43,6 +43,7 @@ def create(
         rule=rule,
         properties=properties,
         time_zone=_time_zone(spark),
+        case_sensitive=_case_sensitive(spark),
     )
 
 

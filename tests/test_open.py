@@ -1,5 +1,6 @@
 """Opening tables: the newest version, an older one, and an older one behind a damaged newest."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import coalesce
-from coalesce.errors import CorruptMetadata, NeedsSpark
+from coalesce.errors import CorruptMetadata, NeedsSpark, PredicateError, UnsupportedFeature
 from coalesce.manifest.paths import version_path
+from tests.manifest.examples import document_of, signed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,3 +51,40 @@ def test_counting_asks_spark_where_only_spark_knows(tmp_path: Path, spark: "Spar
     with pytest.raises(NeedsSpark, match="lower"):
         table.count("lower(s) = 'x'")
     assert coalesce.open(tmp_path, spark=spark).count("lower(s) = 'x'") == 2
+
+
+def test_a_table_with_an_unknown_kind_of_rule_is_read(tmp_path: Path) -> None:
+    """A newer release may have made it the current one: rows are found and counted, and only a write is refused."""
+    table = coalesce.create(tmp_path, pa.schema([("app", pa.string())]), partition_by=["app"])
+    table.append(pa.table({"app": ["a", "b"]}))
+    document = document_of(table.state)
+    document["rules"].append({"rule_id": 1, "kind": "by_moon"})
+    document["current_rule_id"] = 1
+    newest = tmp_path / version_path(1)
+    newest.unlink()
+    newest.write_bytes(signed(document))
+    found = coalesce.open(tmp_path)
+    assert found.count("app = 'a'") == 1
+    assert found.scan("app > 'a'").to_arrow().to_pylist() == [{"app": "b"}]
+    writes: list[Callable[[], object]] = [
+        lambda: found.append(pa.table({"app": ["c"]})),
+        lambda: found.delete("app = 'a'"),
+        found.truncate,
+    ]
+    for write in writes:
+        with pytest.raises(UnsupportedFeature, match=r"can read the table but not write it.*'by_moon'"):
+            write()
+    assert sorted(path.name for path in (tmp_path / "data").rglob("*.parquet")) == ["00000.parquet", "00001.parquet"]
+
+
+def test_a_table_just_created_goes_by_the_sessions_case_sensitivity(tmp_path: Path, spark: "SparkSession") -> None:
+    """As it does when it is opened."""
+    schema = pa.schema([("app", pa.string())])
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        created = coalesce.create(tmp_path, schema, partition_by=["app"], spark=spark)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert created.count("app = 'a'") == 0
+    with pytest.raises(PredicateError, match="APP"):
+        created.count("APP = 'a'")

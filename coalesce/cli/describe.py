@@ -8,7 +8,7 @@ from typing import assert_never
 from coalesce.cli.layout import cut, grid, moment
 from coalesce.cli.values import literal
 from coalesce.cli.verb import Json
-from coalesce.model.rule import BySize, Groups, KeepAll, Rule
+from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule
 from coalesce.model.spec import field_text
 from coalesce.model.types import AtomicType, Value
 from coalesce.model.version import Version
@@ -77,6 +77,8 @@ def rule_text(rule: Rule, version: Version) -> str:
             return f'small({fields}, below="{_exact_bytes(below)}", group={_quoted(group)})'
         case Groups(_, members, types):
             return " ".join(f"group({_quoted(names[i])}, {_groups(types[i], of)})" for i, of in members.items())
+        case UnknownRule(_, kind):
+            return f"of kind {_quoted(kind)}, which a newer release wrote"
         case _:
             assert_never(rule)
 

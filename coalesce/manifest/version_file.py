@@ -14,7 +14,7 @@ from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.document import Node, parse
 from coalesce.manifest.paths import is_manifest_path, version_path
 from coalesce.manifest.references import check_references
-from coalesce.model.rule import BySize, Groups, KeepAll, Rule
+from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import MAX_COLUMN_ID, Schema
 from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.transforms import Transform, transform
@@ -133,6 +133,8 @@ def _rule(rule: Rule) -> Json:
                 "kind": "groups",
                 "fields": [_members(i, types[i], values) for i, values in members.items()],
             }
+        case UnknownRule():
+            raise unknown_kind(rule)
         case _:
             assert_never(rule)
 
@@ -346,7 +348,7 @@ def _read_rule(node: Node) -> Rule:
             members = {f["field_id"].count: _read_members(f, types[f["field_id"].count]) for f in node["fields"]}
             return Groups(rule_id, members, types)
         case other:
-            raise node["kind"].wrong(f"there is no rule of kind {other!r}; upgrade coalesce if a newer one wrote it.")
+            return UnknownRule(rule_id, other)
 
 
 def _read_members(node: Node, type_: AtomicType) -> dict[Value, str]:

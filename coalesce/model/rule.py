@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import assert_never
 
 from coalesce.arguments import check_text, is_series, shown
-from coalesce.errors import SpecError
+from coalesce.errors import SpecError, UnsupportedFeature
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec, field_type
 from coalesce.model.types import AtomicType, Value
@@ -64,7 +64,15 @@ class BySize:
     below: int = DEFAULT_BELOW
 
 
-Rule = KeepAll | Groups | BySize
+@dataclass(frozen=True, slots=True)
+class UnknownRule:
+    """A rule of a kind that this release does not know. Reading needs no rule; a table that has one is not written."""
+
+    rule_id: int
+    kind: str
+
+
+Rule = KeepAll | Groups | BySize | UnknownRule
 
 
 def route(
@@ -82,8 +90,17 @@ def route(
                 return tuple_
             shared = Group(group)
             return tuple(shared if f.field_id in field_ids else v for f, v in zip(spec.fields, tuple_, strict=True))
+        case UnknownRule():
+            raise unknown_kind(rule)
         case _:
             assert_never(rule)
+
+
+def unknown_kind(rule: UnknownRule) -> UnsupportedFeature:
+    """Why rows cannot be written by a rule."""
+    return UnsupportedFeature(
+        f"this release can read the table but not write it: it has a rule of kind {rule.kind!r}; upgrade coalesce."
+    )
 
 
 def _grouped(groups: Mapping[Value, str] | None, value: Value) -> Value | Group:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coalesce.errors import UnsupportedFeature
-from coalesce.model.rule import Rule
+from coalesce.model.rule import Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.types import AtomicType, Value
@@ -126,7 +126,7 @@ class Version:
         return sum(m.bytes for m in self.manifests)
 
     def check_writable(self) -> None:
-        """Refuse to write a table with a writer feature that this release does not know.
+        """Refuse to write a table with a writer feature or a kind of rule that this release does not know.
 
         One with an unknown reader feature is refused before there is a `Version` of it.
         """
@@ -136,3 +136,6 @@ class Version:
                 f"this release cannot write the table: version {self.number} uses {', '.join(sorted(unknown))}; "
                 "upgrade coalesce."
             )
+        for rule in self.rules:
+            if isinstance(rule, UnknownRule):
+                raise unknown_kind(rule)

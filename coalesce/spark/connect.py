@@ -17,7 +17,7 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.arrow.rows import is_true
 from coalesce.errors import NeedsSpark, SchemaError
 from coalesce.model.datafile import DataFile
-from coalesce.model.rule import BySize, Groups, KeepAll, Rule
+from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import Schema
 from coalesce.model.transforms import Identity
 from coalesce.plan.report import Report
@@ -108,6 +108,8 @@ def _groups(rule: Rule, field_id: int) -> bool:
             return field_id in members
         case BySize(_, field_ids):
             return field_id in field_ids
+        case UnknownRule():
+            raise unknown_kind(rule)
         case _:
             assert_never(rule)
 

@@ -286,6 +286,7 @@ def create_table(
     rule: RuleRequest | None = None,
     properties: Mapping[str, str] | None = None,
     time_zone: str = "UTC",
+    case_sensitive: bool = False,
 ) -> Table:
     """Create an empty table; TableExists if there is one."""
     columns = schema if isinstance(schema, Schema) else engine_for(engines, schema).infer_schema(schema)
@@ -315,4 +316,4 @@ def create_table(
         newest = None
     if newest is not None or not log.create(version):
         raise TableExists(f"there is a coalesce table at {storage.root} already; open it with coalesce.open().")
-    return Table(storage, engines, log=log, version=version, time_zone=time_zone)
+    return Table(storage, engines, log=log, version=version, time_zone=time_zone, case_sensitive=case_sensitive)
