@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from coalesce.arguments import check_settings, check_text, shown
+from coalesce.arguments import check_session, check_settings, check_text, shown
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import InvalidArgument
 from coalesce.model.rule import RuleRequest
@@ -76,8 +76,8 @@ def _storage(location: object, options: object, spark: Any) -> Storage:
     """The storage at a location, if these can be a location, options and a session at all."""
     if isinstance(location, bytes) or not isinstance(location, str | os.PathLike):
         raise InvalidArgument(f"the location of a table is a path or a URI, not {shown(location)}.")
-    if spark is not None and not (hasattr(spark, "conf") and hasattr(spark, "sql")):
-        raise InvalidArgument(f"spark= is a Spark session, such as coalesce.session(), not {shown(spark)}.")
+    if spark is not None:
+        check_session(spark, "spark=")
     named = {} if options is None else check_settings(options, "storage_options")
     texts = {name: _option(name, value) for name, value in named.items()}
     return open_storage(location, options=None if options is None else texts, spark=spark)

@@ -96,6 +96,12 @@ def check_kind(value: object, kind: type[_Kind], sentence: str) -> _Kind:
     return value
 
 
+def check_session(value: object, what: str) -> None:
+    """Whether `value` can be a Spark session, of whichever kind; PySpark need not be there to tell."""
+    if not (hasattr(value, "conf") and hasattr(value, "sql")) or isinstance(value, type):
+        raise InvalidArgument(f"{what} is a Spark session, such as coalesce.session(), not {shown(value)}.")
+
+
 def suggestion(name: str, known: Sequence[str], what: str) -> str:
     """The end of a sentence about an unknown name: the one that may have been meant, or the list of what there is."""
     close = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.6)

@@ -216,6 +216,18 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         lambda _: coalesce.open("events", storage_options=wrong("region=eu")),
         'storage_options are a dict such as {"name": "value"}, not \'region=eu\'.',
     ),
+    "a table made by its class": (
+        lambda _: coalesce.Table(wrong("events"), ()),
+        "a table is opened with coalesce.open('events'), or made with coalesce.create().",
+    ),
+    "attaching a class": (
+        lambda _: coalesce.attach(wrong(dict)),
+        "what is attached is a Spark session, such as coalesce.session(), not <class 'dict'>.",
+    ),
+    "a master that is a number": (
+        lambda _: coalesce.session(wrong(2)),
+        "master= is a text, not 2.",
+    ),
     "a session that is none": (
         lambda _: coalesce.open("events", spark="local[2]"),
         "spark= is a Spark session, such as coalesce.session(), not 'local[2]'.",

@@ -3,6 +3,7 @@
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from coalesce.arguments import check_session
 from coalesce.errors import SparkUnavailable
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ def attach(spark: "SparkSession") -> "SparkSession":
     A session whose JVM this process can reach gets the native source, a Spark Connect session the portable one. So
     does a Spark that the native source's classes do not fit, with a warning.
     """
+    check_session(spark, "what is attached")
     if is_connect(spark):
         _register_portable(spark)
         return spark

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coalesce.arguments import check_text
 from coalesce.distribution import install
 from coalesce.errors import SparkUnavailable
 from coalesce.spark.attach import attach
@@ -35,6 +36,8 @@ def session(master: str | None = None, **config: object) -> "SparkSession":
     they are set: Spark's start script and its Python workers take them from there and from nowhere else.
     """
     _check_names(config)
+    if master is not None:
+        check_text(master, "master=")
     builder = _spark_session_class().builder
     if _starts_here(config):
         master = "local[*]" if master is None else master

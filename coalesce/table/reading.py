@@ -49,6 +49,10 @@ class TableReader:
         time_zone: str = "UTC",
         case_sensitive: bool = False,
     ) -> None:
+        if not hasattr(storage, "put_if_absent"):
+            raise InvalidArgument(
+                f"a table is opened with coalesce.open({shown(storage)}), or made with coalesce.create()."
+            )
         self.storage = storage
         self.engines = engines
         self.log = Log(storage) if log is None else log
