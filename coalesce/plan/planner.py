@@ -250,8 +250,14 @@ def _leaf_searched(leaf: Leaf, schema: Schema, spec: Spec, index: ManifestIndex)
 
 
 def _by_statistics(judge: Judge, spec: Spec, index: ManifestIndex, tuples: Positions) -> tuple[Positions, Outcomes]:
-    """The pairs of these tuples that the files' statistics leave: first file by file, then pair by pair."""
-    in_file = may_be_true(judge.outcomes(judge.statistics(index), len(index.entries)))
+    """The pairs of these tuples that the files' statistics leave: first file by file, then pair by pair.
+
+    File by file only those columns count of which no tuple says anything: where a tuple and the statistics contradict
+    each other nothing is known, and that shows pair by pair.
+    """
+    sources = {f.source_id for f in spec.fields}
+    others = {column_id: d for column_id, d in judge.statistics(index).items() if column_id not in sources}
+    in_file = may_be_true(judge.outcomes(others, len(index.entries)))
     if len(tuples) == index.tuple_count:
         pairs = np.sort(index.references_in(np.flatnonzero(in_file)))
     else:

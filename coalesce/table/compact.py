@@ -4,8 +4,9 @@ Each step rewrites some files and commits; a process that stops between two step
 that is whole, with less left to do. Rows keep their ids.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
@@ -32,15 +33,8 @@ def not_current(plan: Plan) -> list[DataFile]:
     return [f for f in plan.files if (f.spec_id, f.rule_id) != current]
 
 
-def steps(files: Sequence[DataFile], step_bytes: int) -> Iterator[list[DataFile]]:
-    """The files in batches of about `step_bytes`; neighbours stay together, for they hold neighbouring tuples."""
-    batch: list[DataFile] = []
-    size = 0
-    for file in files:
-        if batch and size + file.bytes > step_bytes:
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += file.bytes
-    if batch:
-        yield batch
+def first_step(files: Sequence[DataFile], step_bytes: int) -> list[DataFile]:
+    """The first of the files, up to `step_bytes` but at least one; neighbours, for they hold neighbouring tuples."""
+    ends = accumulate(file.bytes for file in files)
+    fitting = sum(1 for _ in takewhile(lambda end: end <= step_bytes, ends))
+    return list(files[: max(fitting, 1)])

@@ -190,7 +190,7 @@ def widen_column(head: Version, name: str, type_: object) -> Version:
     path = _path(name, head.schema)
     field = _find(head.schema.fields, path)
     wide = column_type(type_)
-    if not _widens(field.type, wide):
+    if not widens(field.type, wide):
         raise SchemaError(
             f"column {name!r} is {field.type} and cannot become {wide}; possible are wider integers, float → double, "
             "decimals of the same scale with more digits, and date → timestamp_ntz."
@@ -218,7 +218,8 @@ def _widened(field: Field, wide: Type) -> Field:
     return replace(field, type=wide, default=default)
 
 
-def _widens(narrow: Type, wide: Type) -> bool:
+def widens(narrow: Type, wide: Type) -> bool:
+    """Whether a column of one type may become one of the other, so that files keep what they hold."""
     if narrow in INTEGRAL_BITS and wide in INTEGRAL_BITS:
         return INTEGRAL_BITS[narrow] < INTEGRAL_BITS[wide]
     if isinstance(narrow, DecimalType) and isinstance(wide, DecimalType):

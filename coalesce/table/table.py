@@ -7,6 +7,7 @@ next write. One opened at a version or a time stays there and refuses writes.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 from coalesce.arguments import check_flag, check_integer, check_kind, check_text, check_texts
@@ -26,7 +27,7 @@ from coalesce.predicate.normalize import has_opaque
 from coalesce.storage.base import Storage
 from coalesce.table import evolve, logical
 from coalesce.table.changes import COMPACT
-from coalesce.table.compact import STEP_BYTES, Step, not_current, steps
+from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
 from coalesce.table.engine import COUNTED, Engine, check_layout
 from coalesce.table.layouts import Layout, layouts
 from coalesce.table.log import Log
@@ -217,22 +218,26 @@ class Table(TableReader):
         return self._steps(where, check_integer(step_bytes, "step_bytes=", least=1))
 
     def _steps(self, where: Where, step_bytes: int) -> Iterator[Step]:
-        left = sum(f.bytes for f in not_current(self.refresh().plan(where)))
-        for batch in steps(not_current(self.plan(where)), step_bytes):
+        while True:
+            # Between two steps anything may happen to the table: each is planned from the version it builds on.
             transaction = self.transaction(COMPACT)
-            added = self._rows.relayout(self.place(), batch)
-            transaction.remove(batch)
-            transaction.add(added)
-            version = self.commit(transaction)
+            left = not_current(self.plan(where))
+            batch = first_step(left, step_bytes)
+            if not batch:
+                return
+            version = self._committed(transaction, partial(self._move, batch))
             moved = sum(f.bytes for f in batch)
-            left -= moved
             yield Step(
                 version=version.number,
                 files_before=len(batch),
-                files_after=len(added),
+                files_after=int(version.summary["files_added"]),
                 bytes_moved=moved,
-                bytes_left=left,
+                bytes_left=sum(f.bytes for f in left) - moved,
             )
+
+    def _move(self, files: Sequence[DataFile], transaction: Transaction) -> None:
+        transaction.add(self._rows.relayout(self.place(), files))
+        transaction.remove(files)
 
     def describe_evolution(self) -> list[Layout]:
         """Which files are in which spec and rule, what a backfill would move, and how well each prunes."""
@@ -257,8 +262,9 @@ class Table(TableReader):
     def _write(self, operation: str, applies: Applies, stage: Callable[[Transaction], None]) -> Version:
         """Stage a change of rows and commit it; if that fails, nothing is left behind."""
         transaction = self.transaction(operation, applies=applies)
-        if transaction.was_applied:
-            return self._version
+        return self._version if transaction.was_applied else self._committed(transaction, stage)
+
+    def _committed(self, transaction: Transaction, stage: Callable[[Transaction], None]) -> Version:
         try:
             stage(transaction)
             return self.commit(transaction)

@@ -109,6 +109,8 @@ class Transaction:
         was committed before.
         """
         self.base.check_writable()
+        if self._removed and self._replacement is None:
+            conflicts.check_in_base(self._removed, self.base, self.manifests)
         self._written = [w for entries in self._by_spec() for w in self.manifests.write(entries)]
         for attempt in range(MAX_ATTEMPTS):
             head = self.log.head()
@@ -157,6 +159,8 @@ class Transaction:
             )
         if self._change is not None:
             conflicts.check_metadata_unchanged(self.base, head)
+        if self._added:
+            conflicts.check_rows_fit(self.base, head)
         if self._removed:
             conflicts.check_files_there(self._removed, self.base, head, self.manifests)
         if self.matching is not None:

@@ -5,10 +5,11 @@ damages them (entries that lost their tuples, counts, statistics or physical key
 columns, with conditions mixed in that the language cannot state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import hypothesis.strategies as st
 import pyarrow as pa
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 
 import coalesce
 from coalesce.model.arrow_schema import arrow_schema
-from coalesce.model.datafile import DataFile
+from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import RuleRequest
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
@@ -62,6 +63,7 @@ TRANSFORMS = {
     DecimalType(9, 2): ["{c}", "truncate(50, {c})"],
 }
 Row = dict[int, Value]
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 @dataclass
@@ -237,6 +239,37 @@ def test_no_file_with_a_match_is_ever_pruned(data: st.DataObject) -> None:
                 for file, sure in zip(found.files, done, strict=True):
                     assert not sure or all(outcome(conjunct, row, opaque) is True for row in rows[file.path])
             found.explain()
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_statistics_that_contradict_the_tuples_prune_nothing(data: st.DataObject) -> None:
+    """Whatever statistics say of a partition column, its tuples know better: rows and counts are brute force's."""
+    with TemporaryDirectory(dir=FAST) as directory:
+        world = data.draw(worlds(Path(directory), exact=True))
+        _contradict(data.draw, world)
+        rows = world.rows_by_file()
+        for _ in range(4):
+            predicate = data.draw(predicates(world, (1, 2, 3, 4), opaque=False))
+            assert matching_files(rows, predicate, {}) <= set(plan(world.table, predicate).paths())
+            matches = [row for inside in rows.values() for row in inside if outcome(predicate, row, {}) is True]
+            assert world.table.count(predicate) == world.table.scan(predicate).to_arrow().num_rows == len(matches)
+
+
+def _contradict(draw: Draw, world: World) -> None:
+    """Statistics of partition columns that may have nothing to do with what is in the files."""
+    table = world.table
+    transaction = table.transaction("contradict")
+    for file in table.files():
+        statistics = dict(file.statistics)
+        for field in table.state.spec_by_id(file.spec_id).fields:
+            values = st.sampled_from(world.pools[field.source_id])
+            statistics[field.source_id] = ColumnStatistics(
+                lower=draw(values), upper=draw(values), null_count=draw(st.integers(0, file.rows)), nan_count=0
+            )
+        transaction.remove([file])
+        transaction.add([replace(file, statistics=statistics)])
+    table.commit(transaction)
 
 
 @settings(max_examples=60)

@@ -52,6 +52,16 @@ def damaged(table: Table, **changes: object) -> Table:
     return table
 
 
+@pytest.mark.parametrize("where", ["p = 'a'", "p = 'a' AND n = 0", "p < 'b' AND n < 1", "n = 0", "n = 0 OR p = 'z'"])
+def test_statistics_that_exclude_the_tuples_do_not_prune(tmp_path: Path, where: str) -> None:
+    """A writer with a bug said that `p` is between x and z in a file of `a`: the row is found by every condition."""
+    table = table_of(tmp_path, {"p": (pa.string(), ["a"])})
+    (file,) = table.files()
+    p = table.schema.field("p").id
+    wrong = {**file.statistics, p: ColumnStatistics(lower="x", upper="z", null_count=0)}
+    assert found(damaged(table, statistics=wrong), where) == [0]
+
+
 @pytest.mark.parametrize(
     ("type_", "value", "where"),
     [

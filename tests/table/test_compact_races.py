@@ -1,0 +1,167 @@
+"""Compaction while others write: whatever happens between two steps, no row comes back, goes or is there twice."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coalesce
+from coalesce.arrow.engine import ArrowEngine
+from coalesce.errors import CommitConflict
+from coalesce.model.datafile import DataFile
+from coalesce.table.engine import Place
+from coalesce.table.table import Table
+from tests.checker import check_files
+from tests.table.examples import create, events, ids, opened
+from tests.table.stores import MemoryStorage
+
+APPS = ["A", "B", "C", "D", "E"]
+
+
+def old_layout() -> Table:
+    """Five files of an older rule, two rows each, that a compaction would move."""
+    table = create(MemoryStorage())
+    for number, app in enumerate(APPS):
+        table.append(events(app, [2 * number, 2 * number + 1]))
+    table.set_rule(coalesce.small("app", below="1GB"))
+    return table
+
+
+@pytest.mark.parametrize("same_object", [False, True])
+def test_rows_deleted_between_two_steps_stay_deleted(same_object: bool) -> None:
+    """By another process or by this one: a later step does not bring the rows of a file back that is gone."""
+    table = old_layout()
+    other = table if same_object else opened(table.storage)
+    steps = table.compact(step_bytes=1)
+    next(steps)
+    other.delete("app = 'D'")
+    other.overwrite(events("C", [100]), "app = 'C'")
+    list(steps)
+    assert ids(opened(table.storage)) == [0, 1, 2, 3, 8, 9, 100]
+
+
+def test_two_compactions_at_once_double_nothing() -> None:
+    """Steps in turn: each takes what the other has left."""
+    table = old_layout()
+    one, other = table.compact(step_bytes=1), opened(table.storage).compact(step_bytes=1)
+    for _ in range(3):
+        next(one, None)
+        next(other, None)
+    assert list(one) == list(other) == []
+    assert ids(opened(table.storage)) == list(range(10))
+
+
+def test_a_file_that_goes_while_a_step_reads_it_is_a_conflict() -> None:
+    """The step is not committed, leaves no file, and can be repeated."""
+    table = old_layout()
+
+    class Overtaken(ArrowEngine):
+        """Another writer removes a file while its rows are written again."""
+
+        def relayout(self, place: Place, files: list[DataFile]) -> list[DataFile]:  # type: ignore[override]
+            """As ever, but slower than the other."""
+            opened(place.storage).delete("app = 'A'")
+            return super().relayout(place, files)
+
+    with pytest.raises(CommitConflict, match="removed or rewritten"):
+        list(Table(table.storage, (Overtaken(),)).compact())
+    assert {f.path for f in table.refresh().files()} < {f.path for f in table.storage.list("data")}
+    assert len(table.storage.list("data")) == 5
+    list(table.compact())
+    assert ids(opened(table.storage)) == list(range(2, 10))
+
+
+def test_a_transaction_cannot_remove_what_its_base_does_not_have() -> None:
+    """Planned from another version than the one it builds on, it is refused: the rows may be elsewhere by now."""
+    table = old_layout()
+    (stale,) = table.files("app = 'B'")
+    table.delete("app = 'B'")
+    transaction = table.transaction("compact")
+    transaction.remove([stale])
+    with pytest.raises(CommitConflict, match=r"1 of the files this transaction replaces, such as data/.* are not in"):
+        table.commit(transaction)
+
+
+def test_steps_are_as_large_as_was_asked() -> None:
+    """All that fits into one step, each file in one of its own, or two by two; the sums add up."""
+    sizes = [f.bytes for f in old_layout().files()]
+    for step_bytes, expected in [(10**9, [5]), (1, [1] * 5), (max(sizes) * 2, [2, 2, 1]), (sum(sizes), [5])]:
+        taken = list(old_layout().compact(step_bytes=step_bytes))
+        assert [step.files_before for step in taken] == expected
+        assert sum(step.bytes_moved for step in taken) == sum(sizes)
+        assert [step.bytes_left for step in taken] == [
+            sum(sizes) - sum(s.bytes_moved for s in taken[: i + 1]) for i in range(len(taken))
+        ]
+
+
+def test_a_rule_alone_makes_files_worth_moving() -> None:
+    """The spec is the same; after the compaction the small apps share a file, and nothing is left to do."""
+    table = old_layout()
+    (step,) = table.compact()
+    assert (step.files_before, step.files_after) == (5, 1)
+    assert {f.rule_id for f in table.files()} == {table.state.current_rule_id}
+    assert list(table.compact()) == []
+    assert ids(table) == list(range(10))
+    check_files(table.storage, table.state, table.files())
+
+
+@st.composite
+def interruptions(draw: st.DrawFn) -> list[tuple[str, str]]:
+    """What others do between two steps."""
+    kinds = ["append", "delete", "overwrite", "overwrite_partitions", "drop", "compact", "rule", "part"]
+    return draw(st.lists(st.tuples(st.sampled_from(kinds), st.sampled_from(APPS)), max_size=3))
+
+
+@settings(max_examples=30)
+@given(st.data(), st.integers(1, 4000))
+def test_compaction_among_any_other_writes(data: st.DataObject, step_bytes: int) -> None:
+    """Between any two steps another object appends, removes, replaces or compacts; rows are those of a list."""
+    table = old_layout()
+    other = opened(table.storage)
+    rows = {(app, 2 * i + j) for i, app in enumerate(APPS) for j in range(2)}
+    fresh = iter(range(100, 10_000))
+    steps = table.compact(step_bytes=step_bytes)
+    for _ in range(6):
+        for kind, app in data.draw(interruptions()):
+            rows = _interrupt(other, kind, app, rows, fresh)
+        if next(steps, None) is None:
+            break
+        assert ids(opened(table.storage)) == sorted(i for _, i in rows)
+    list(table.compact())
+    found = opened(table.storage).scan().to_arrow()
+    assert set(zip(found.column("app").to_pylist(), found.column("id").to_pylist(), strict=True)) == rows
+    assert found.num_rows == len(rows)
+    check_files(table.storage, table.refresh().state, table.files())
+
+
+def _interrupt(
+    other: Table, kind: str, app: str, rows: set[tuple[str, int]], fresh: Iterator[int]
+) -> set[tuple[str, int]]:
+    number = next(fresh)
+    elsewhere = {row for row in rows if row[0] != app}
+    match kind:
+        case "append":
+            other.append(events(app, [number]))
+            return rows | {(app, number)}
+        case "delete":
+            other.delete(f"app = '{app}'")
+            return elsewhere
+        case "part":
+            other.delete(f"app = '{app}' AND id < 100")
+            return {row for row in rows if row[0] != app or row[1] >= 100}
+        case "overwrite":
+            other.overwrite(events(app, [number]), f"app = '{app}'")
+            return elsewhere | {(app, number)}
+        case "overwrite_partitions":
+            other.overwrite_partitions(events(app, [number]))
+            return elsewhere | {(app, number)}
+        case "drop":
+            other.drop_partition(app=app)
+            return elsewhere
+        case "compact":
+            list(other.compact(step_bytes=1500))
+            return rows
+        case _:
+            other.set_rule(coalesce.group("app", {"some": sorted({app, "A"})}))
+            return rows
