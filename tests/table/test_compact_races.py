@@ -1,6 +1,6 @@
 """Compaction while others write: whatever happens between two steps, no row comes back, goes or is there twice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -59,7 +59,7 @@ def test_a_file_that_goes_while_a_step_reads_it_is_a_conflict() -> None:
     class Overtaken(ArrowEngine):
         """Another writer removes a file while its rows are written again."""
 
-        def relayout(self, place: Place, files: list[DataFile]) -> list[DataFile]:  # type: ignore[override]
+        def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
             """As ever, but slower than the other."""
             opened(place.storage).delete("app = 'A'")
             return super().relayout(place, files)
