@@ -179,6 +179,37 @@ def test_partition_columns_from_the_physical_key(tmp_path: Path) -> None:
             read(tmp_path, entry, version)
 
 
+def test_a_list_of_one_tuple_that_is_not_complete_says_nothing(tmp_path: Path) -> None:
+    """Other rows may have other tuples: the file's own column is read, and where it has none, nobody knows."""
+    version = make_version(pa.schema([("app", pa.string())]), ["app"])
+    there = adopted(tmp_path, pa.table({"app": ["A", "B"]}), (("A",),))
+    for entry in (replace(there, complete=False), replace(there, tuple_rows=(1,))):
+        assert read(tmp_path, entry, version).to_pydict() == {"app": ["A", "B"]}
+    absent = adopted(tmp_path, pa.table({"n": [1, 2]}), (("A",),))
+    with pytest.raises(CorruptMetadata, match="lacks the partition column 'app'"):
+        read(tmp_path, replace(absent, complete=False), version)
+
+
+def test_a_name_is_nothing_where_there_are_ids(tmp_path: Path) -> None:
+    """A column of the wanted name and another id is another column, at the top and inside a struct."""
+    numbered = {
+        name: pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(id_)})
+        for name, id_ in (("a", 7), ("b", 1), ("x", 8), ("y", 4))
+    }
+    members = pa.struct([numbered["x"], numbered["y"]])
+    schema = pa.schema([numbered["a"], numbered["b"], pa.field("s", members, metadata={"PARQUET:field_id": "3"})])
+    entry = adopted(tmp_path, pa.table({"a": [1], "b": [2], "s": [{"x": 3, "y": 4}]}, schema=schema))
+    inner = StructType((Field(id=4, name="x", type=INT64), Field(id=5, name="y", type=INT64)))
+    wanted = Schema(
+        (
+            Field(id=1, name="a", type=INT64),
+            Field(id=2, name="b", type=INT64, default=9),
+            Field(id=3, name="s", type=inner),
+        )
+    )
+    assert read(tmp_path, entry, make_version(wanted)).to_pylist() == [{"a": 2, "b": 9, "s": {"x": 4, "y": None}}]
+
+
 def test_where_both_have_a_value_the_entry_is_the_truth(tmp_path: Path) -> None:
     """A Hive file that carries the column too may be wrong about it; its directory is what was pruned by."""
     version = make_version(pa.schema([("app", pa.string())]), ["app"])

@@ -2,6 +2,7 @@ import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,20 @@ from hypothesis import given, settings
 from coalesce.cli.layout import moment
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
-from coalesce.model.types import INT64, Field, ListType
+from coalesce.model.schema import Schema
+from coalesce.model.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT64,
+    STRING,
+    AtomicType,
+    DecimalType,
+    Field,
+    ListType,
+    Value,
+)
 from coalesce.model.version import Version
 from tests.builders import make_version
 from tests.manifest.examples import EVERYTHING, document_of, signed, versions
@@ -403,3 +417,24 @@ def test_a_default_inside_a_list_survives() -> None:
     version = replace(version, schema=replace(version.schema, fields=(column,)), max_column_id=21)
     decoded = decode_version(encode_version(version), 0)
     assert decoded.schema.fields[0].type == ListType(element)
+
+
+@pytest.mark.parametrize(
+    ("type_", "default"),
+    [
+        (INT64, 0),
+        (DOUBLE, 0.0),
+        (DOUBLE, -0.0),
+        (STRING, ""),
+        (BINARY, b""),
+        (BOOLEAN, False),
+        (DATE, 0),
+        (DecimalType(9, 2), Decimal("0.00")),
+    ],
+)
+def test_a_default_that_python_takes_for_nothing_is_a_default(type_: AtomicType, default: Value) -> None:
+    """0, '', False and 0.0 are values; only NULL is none."""
+    field = Field(id=20, name="added", type=type_, default=default)
+    version = replace(EVERYTHING, schema=Schema((*EVERYTHING.schema, field)), max_column_id=20)
+    read = decode_version(encode_version(version), version.number).schema.field("added")
+    assert (read.default, repr(read.default)) == (default, repr(default))

@@ -274,6 +274,24 @@ def test_missing_or_contradictory_metadata_keeps_the_file(tmp_path: Path, loss: 
     assert table.count("p = 'a'") == 1
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_physical_key_and_statistics_that_disagree_say_nothing(tmp_path: Path, complete: bool) -> None:
+    """One of them is wrong about the column, and nobody knows which: whatever is asked of it, the file is read.
+
+    Whether the entry lists tuples that are not all there are, or none at all.
+    """
+    statistics = {1: ColumnStatistics(lower="b", upper="b", null_count=0)}
+    tuples = None if complete else (("a",),)
+    table = damaged(
+        table_of(tmp_path, {"p": (pa.string(), ["a"])}),
+        tuples=tuples, tuple_rows=None, complete=complete, statistics=statistics,
+    )  # fmt: skip
+    for where in ("p = 'a'", "p = 'b'", "p <> 'a'", "p > 'a'", "NOT p = 'b'", "p IN ('a', 'c')"):
+        assert files(table, where) == 1, where
+    assert found(table, "p = 'a'") == [0]
+    assert found(table, "p = 'a' AND n = 0") == [0]
+
+
 def test_without_tuples_the_physical_key_still_prunes(tmp_path: Path) -> None:
     """A file in a directory of its own holds that value only."""
     table = damaged(table_of(tmp_path, {"p": STRINGS}), tuples=None, tuple_rows=None, statistics={})

@@ -156,6 +156,11 @@ def bound(text: str, time_zone: str = "UTC") -> Bound:
                 "AND `timestamp` <= TIMESTAMP '2026-05-17T23:59:59.999999Z'"
             ),
         ),
+        # before 1970 a day is below its moments too, not above them
+        ("date = CAST(TIMESTAMP '1969-12-31 23:59:59' AS DATE)", "`date` = DATE '1969-12-31'"),
+        ("date = CAST(TIMESTAMP '1969-12-31 00:00:00' AS DATE)", "`date` = DATE '1969-12-31'"),
+        ("date > CAST(TIMESTAMP_NTZ '1582-10-15 00:00:01' AS DATE)", "`date` > DATE '1582-10-15'"),
+        ("date > TIMESTAMP '1969-12-30 00:00:01'", "`date` >= DATE '1969-12-31'"),
         # casts that Catalyst prints
         ("CAST(int32 AS BIGINT) = 5L", "int32 = 5"),
         ("CAST(int32 AS DOUBLE) > 5.5D", "int32 >= 6"),
@@ -317,6 +322,14 @@ _HOUR = 3_600_000_000
 def test_instants(zone: str, text: str, utc: str | None) -> None:
     """Text means the instant that java.time gives it; None where that is not certain."""
     assert temporal.timestamp_from_text(text, zone) == (None if utc is None else temporal.wall_clock_from_text(utc))
+
+
+@pytest.mark.parametrize(("zone", "day"), [("UTC", -1), ("+05:30", 0), ("-05:00", -1)])
+def test_days_before_1970(zone: str, day: int) -> None:
+    """The day of an instant is the day on a clock in the session's zone, on either side of 1970."""
+    half_past_seven = -int(4.5 * _HOUR)  # 19:30 on 1969-12-31, UTC
+    assert cast_value(half_past_seven, TIMESTAMP, DATE, zone) == day
+    assert cast_value(half_past_seven, TIMESTAMP_NTZ, DATE, zone) == -1
 
 
 def test_days_in_a_region() -> None:

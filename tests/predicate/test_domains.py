@@ -61,7 +61,7 @@ def leaves(draw: Callable, type_: AtomicType) -> Leaf:  # type: ignore[type-arg]
     if kind == "null":
         return IsNull(column)
     if kind == "buckets":
-        count = draw(st.sampled_from([2, 4]))
+        count = draw(st.sampled_from([2, 3, 4, 8]))
         return InBuckets(column, Bucket(count), tuple(sorted(draw(st.sets(st.integers(0, count - 1))))))
     values = strategies.values(type_, nulls=False)
     if kind == "set":
@@ -88,6 +88,8 @@ TRANSFORMED: list[tuple[Transform, AtomicType]] = [
     (Identity(), DecimalType(30, 4)),
     (Bucket(4), STRING),
     (Bucket(4), INT64),
+    (Bucket(3), INT64),
+    (Bucket(8), INT64),
     (Truncate(2), STRING),
     (Truncate(2), BINARY),
     (Truncate(10), INT32),
@@ -167,3 +169,17 @@ def test_nan_is_above_infinity_and_equal_to_itself() -> None:
     domain = rows_domain(DOUBLE, pa.array([math.nan, math.inf, -0.0]))
     assert domain.outcomes(InRange(column, math.inf, False, None, False)).tolist() == [TRUE, FALSE, FALSE]
     assert domain.outcomes(InSet(column, (0.0, math.nan))).tolist() == [TRUE, FALSE, TRUE]
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "tells"), [(4, 4, True), (8, 4, True), (12, 4, True), (4, 8, False), (3, 4, False), (4, 3, False)]
+)
+def test_a_bucket_tells_another_only_if_its_count_is_a_multiple(known: int, asked: int, tells: bool) -> None:
+    """Of 8 buckets each lies in one of 4; of 3 or 4, none lies in one of 4 or 8 more than in another."""
+    column = Reference(1, "c", INT64)
+    domain = component_domain(Bucket(known), INT64, pa.array(range(known), pa.int32()))
+    outcomes = domain.outcomes(InBuckets(column, Bucket(asked), (1,)))
+    if tells:
+        assert outcomes.tolist() == [*(TRUE if b % asked == 1 else FALSE for b in range(known)), NULL]
+    else:
+        assert outcomes.tolist() == [*[TRUE | FALSE] * known, NULL]

@@ -73,6 +73,34 @@ def test_file_name_and_directories_are_synced_in_order(storage: LocalStorage, mo
     assert done == ["sync file", "link", "sync b"]
 
 
+def test_directories_that_another_writer_has_just_made_are_synced_too(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other may die before it syncs their names; what we create in them has to survive all the same.
+
+    Whether they were there before we looked, or came into being between our look and our `mkdir`.
+    """
+    synced: list[str] = []
+    fsync, mkdir = os.fsync, os.mkdir
+
+    def traced_sync(descriptor: int) -> None:
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def overtaken_mkdir(path: str, mode: int = 0o777) -> None:
+        mkdir(path, mode)
+        mkdir(path, mode)  # as if another writer had made it just before: FileExistsError
+
+    monkeypatch.setattr(os, "fsync", traced_sync)
+    os.makedirs(storage.uri("a/b"))
+    assert storage.put_if_absent("a/b/file", b"x")
+    assert synced[:2] == ["table", "a"]
+    synced.clear()
+    monkeypatch.setattr(os, "mkdir", overtaken_mkdir)
+    assert storage.put_if_absent("c/d/file", b"x")
+    assert synced[:2] == ["table", "c"]
+
+
 def test_a_full_disk_is_a_sentence_and_leaves_nothing(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     """ENOSPC is told as such, and neither the file nor a temporary one stays behind."""
 

@@ -137,3 +137,29 @@ class FailingStorage(MemoryStorage):
             if self.fails_at < 0:
                 self.failed.append(path)
                 raise StorageError("could not write: no space left on device.")
+
+
+class InterruptedStorage(MemoryStorage):
+    """Lets another writer work in the middle of an operation.
+
+    Before a request that `at` picks, such as `put_if_absent _coalesce/versions/…`, the next of `interruptions` runs.
+    What an interruption itself requests is not interrupted.
+    """
+
+    def __init__(self, at: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.at = at
+        self.interruptions: list[Callable[[], object]] = []
+        self._interrupted = False
+
+    def _called(self, method: str, path: str) -> None:
+        super()._called(method, path)
+        with self._lock:
+            if self._interrupted or not self.interruptions or not self.at(f"{method} {path}"):
+                return
+            self._interrupted = True
+            interrupt = self.interruptions.pop(0)
+        try:
+            interrupt()
+        finally:
+            self._interrupted = False

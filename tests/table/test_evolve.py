@@ -126,3 +126,61 @@ def test_an_old_spec_comes_back_under_its_old_id(tmp_path: Path) -> None:
     table.evolve(drop="b")
     assert table.state.current_spec_id == 0
     assert len(table.state.specs) == 2
+
+
+def test_a_default_of_zero_or_nothing_reaches_another_process(tmp_path: Path) -> None:
+    """0, 0.0, '', False and an empty binary are what old rows hold, also to one who only has the version file."""
+    defaults: dict[str, tuple[str, object]] = {
+        "i": ("int64", 0),
+        "d": ("double", 0.0),
+        "s": ("string", ""),
+        "b": ("boolean", False),
+        "y": ("binary", b""),
+    }
+    table = coalesce.create(tmp_path, pa.schema([("k", pa.int64())]))
+    table.append(pa.table({"k": [1]}))
+    for name, (type_, default) in defaults.items():
+        table.add_column(name, type_, default=default, required=name == "i")
+    expected = {"k": 1, **{name: default for name, (_, default) in defaults.items()}}
+    opened = coalesce.open(tmp_path)
+    assert opened.scan().to_arrow().to_pylist() == [expected]
+    assert opened.count("i = 0 AND d = 0 AND s = '' AND NOT b") == 1
+    opened.rename_column("k", "key")  # another version file, written from the one that was read
+    assert coalesce.open(tmp_path).scan(columns=list(defaults)).to_arrow().to_pylist() == [
+        {name: default for name, (_, default) in defaults.items()}
+    ]
+
+
+def test_buckets_of_an_old_spec_still_count_when_a_type_is_widened(tmp_path: Path) -> None:
+    """Files of a spec the table no longer writes are judged by their buckets all the same.
+
+    A date's buckets are not its timestamp's, so the date has to stay one; an integer's are those of the wider integer.
+    """
+    schema = pa.schema([("d", pa.date32()), ("i", pa.int32())])
+    table = coalesce.create(tmp_path, schema, partition_by=["bucket(16, d)", "bucket(16, i)"])
+    days = [dt.date(2026, 4, d) for d in range(1, 29)]
+    rows = pa.table({"d": days, "i": range(-14, 14)}, schema=schema)
+    table.append(rows)
+    table.evolve(drop=["bucket(16, d)", "bucket(16, i)"])
+    with pytest.raises(SchemaError, match=r"in buckets by its day \(bucket\(16, d\)\).* has to stay a date"):
+        table.widen_column("d", "timestamp_ntz")
+    table.widen_column("i", "int64")
+    for day, i in zip(days, range(-14, 14), strict=True):
+        assert contents(table, f"d = DATE '{day}'") == contents(table, f"i = {i}") == [{"d": day, "i": i}]
+
+
+def test_columns_are_renamed_whatever_case_they_are_asked_for_in(tmp_path: Path) -> None:
+    """Names are found as Spark finds them; the new one may be the old one in another case, and partitions follow it."""
+    schema = pa.schema([("Dt", pa.date32()), ("Info", pa.struct([("Code", pa.int64())])), ("n", pa.int64())])
+    table = coalesce.create(tmp_path, schema, partition_by=["dt"])
+    day = dt.date(2026, 4, 1)
+    table.append(pa.table({"Dt": [day], "Info": [{"Code": 1}], "n": [2]}, schema=schema))
+    table.rename_column("N", "Count")
+    table.rename_column("info.CODE", "id")
+    table.rename_column("DT", "day")
+    table.rename_column("count", "count")  # is called Count
+    assert contents(table) == [{"day": day, "Info": {"id": 1}, "count": 2}]
+    assert [f.name for f in table.state.spec.fields] == ["day"]
+    assert table.plan("DAY = DATE '2026-04-02'").file_count == 0
+    with pytest.raises(SchemaError, match="is called 'count' already"):
+        table.rename_column("COUNT", "count")

@@ -165,6 +165,15 @@ def test_nan_is_one_tuple_to_the_table_too() -> None:
     assert math.isnan(file.physical_key[0])  # type: ignore[arg-type]
 
 
+def test_nan_stays_alone_once_it_is() -> None:
+    """Found among the tuples that are alone already, it keeps its place down to half of the threshold."""
+    spec = Spec(0, parse_partition_fields(["x"], SCHEMA))
+    rule = resolve(small("x", below=50), 0, spec, SCHEMA)
+    tuples: list[LogicalTuple] = [(float("nan"),), (1.0,)]
+    files = plan(tuples, [30, 30], rule=rule, spec=spec, known=Known(alone=[(float("nan"),), (None,)]))
+    assert {str(f.physical_key): f.rows for f in files} == {str((SHARED,)): 30, str((math.nan,)): 30}
+
+
 def test_explicit_groups() -> None:
     """Values that were named share; `'[#small]'` as a user's own value stays apart from the group of that name."""
     rule = resolve(group("app", {"[#small]": ["a", "b", None]}), 0, SPEC, SCHEMA)

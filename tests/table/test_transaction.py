@@ -2,12 +2,14 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import coalesce
 from coalesce.errors import (
     CommitConflict,
     CommitUncertain,
@@ -25,7 +27,7 @@ from coalesce.table import transaction as transactions
 from coalesce.table.table import Table
 from coalesce.table.transaction import Transaction
 from tests.table.examples import add_files, create, events, ids, named_files, opened
-from tests.table.stores import FailingStorage, LosingStorage, MemoryStorage
+from tests.table.stores import FailingStorage, InterruptedStorage, LosingStorage, MemoryStorage
 
 
 def begin_append(table: Table, apps: str | list[str], ids_: list[int]) -> Transaction:
@@ -219,6 +221,61 @@ def test_a_feature_that_came_in_between_stops_the_commit() -> None:
     assert ids(one.refresh()) == [1, 2, 3]
 
 
+# --- overtaken between the head and the create -------------------------------------------------------------------
+
+
+Removal = Callable[[Table], Version]
+
+REMOVALS: dict[str, Removal] = {
+    "delete": lambda t: t.delete("app = 'A'"),
+    "drop_partition": lambda t: t.drop_partition(app="A"),
+    "overwrite": lambda t: t.overwrite(events("A", [4]), "app = 'A'"),
+    "overwrite_partitions": lambda t: t.overwrite_partitions(events("A", [4])),
+}
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_a_removal_that_is_overtaken_keeps_what_others_did(removal: str) -> None:
+    """Whoever commits between its look at the newest version and its own create stays: at every attempt anew.
+
+    The first takes C away, whose name stands in the manifest that the removal has to write without A as well; the others
+    add rows, to the file that A and B share and to one of their own.
+    """
+    storage = InterruptedStorage(lambda request: request.startswith(f"put_if_absent {VERSIONS}"))
+    one = create(storage, group("app", {"[#small]": ["A", "B"]}))
+    one.append(events(["A", "B", "C"], [1, 2, 3]))
+    other = opened(storage)
+    storage.interruptions = [
+        lambda: other.delete("app = 'C'"),
+        lambda: other.append(events("B", [10])),
+        lambda: other.append(events("D", [11])),
+    ]
+    version = REMOVALS[removal](one)
+    assert (version.number, storage.interruptions) == (5, [])
+    kept = [2, 10, 11] if removal in ("delete", "drop_partition") else [2, 4, 10, 11]
+    assert ids(one) == ids(opened(storage)) == kept
+    assert_row_ids_are_unique(one)
+
+
+def test_a_removal_that_is_overtaken_by_a_merge() -> None:
+    """The manifests it was about to filter are one by then, and other entries have come in with them."""
+    storage = InterruptedStorage(lambda request: request.startswith(f"put_if_absent {VERSIONS}"))
+    one = create(storage)
+    for i in range(15):
+        one.append(events(f"app {i}", [i]))
+    other = opened(storage)
+
+    def appends_until_merged() -> None:
+        for i in range(15, 18):
+            other.append(events(f"app {i}", [i]))
+        assert len(other.state.manifests) < 15
+
+    storage.interruptions = [appends_until_merged, lambda: other.append(events("app 18", [18]))]
+    one.delete("app = 'app 3'")
+    assert ids(one) == [i for i in range(19) if i != 3]
+    assert_row_ids_are_unique(one)
+
+
 # --- rollback ----------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +307,31 @@ def test_a_rollback_keeps_what_only_grows() -> None:
     assert one.state.applied == {"job": 5}
     one.append(events("B", [20]))
     assert_row_ids_are_unique(one)
+
+
+def test_a_rollback_counts_as_a_drop_of_the_columns_it_takes_away(tmp_path: Path) -> None:
+    """Add x, roll back, add x: another column, under a physical name that no file has used."""
+    table = coalesce.create(tmp_path, pa.schema([("k", pa.int64())]))
+    table.append(pa.table({"k": [1]}))
+    first = table.add_column("x", "int64")
+    table.append(pa.table({"k": [2], "x": [20]}))
+    assert table.rollback(1).has_dropped_or_renamed
+    second = table.add_column("x", "int64")
+    table.append(pa.table({"k": [3], "x": [30]}))
+    before, after = first.schema.field("x"), second.schema.field("x")
+    assert (before.physical_name, after.physical_name.startswith("x-")) == ("x", True)
+    assert after.id > before.id
+    assert table.scan().to_arrow().sort_by("k").to_pydict() == {"k": [1, 3], "x": [None, 30]}
+    table.rollback(3)  # the first x is back, and shows what it held
+    assert table.scan().to_arrow().sort_by("k").to_pydict() == {"k": [1, 2], "x": [None, 20]}
+    assert table.state.has_dropped_or_renamed
+
+
+def test_a_rollback_that_keeps_every_column_sets_no_flag() -> None:
+    """Rows alone came and went: names are as unused as they were."""
+    one, _ = tables()
+    one.append(events("A", [10]))
+    assert not one.rollback(1).has_dropped_or_renamed
 
 
 def test_a_rollback_conflicts_with_every_other_commit() -> None:

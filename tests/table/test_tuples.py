@@ -77,3 +77,25 @@ def test_no_tuples_and_no_fields() -> None:
 
     assert among([], version.spec, version.schema) == FALSE
     assert among([()], version.spec, version.schema) == TRUE
+
+
+def test_partitions_are_overwritten_across_bucket_counts_that_do_not_divide_each_other(tmp_path: Path) -> None:
+    """Files of 3 and of 8 buckets beside the current 4: exactly the rows of the overwritten buckets go, wherever."""
+    schema = pa.schema([("k", pa.int64()), ("v", pa.string())])
+    table = coalesce.create(tmp_path, schema, partition_by=["bucket(3, k)"])
+    expected = {}
+    for count, next_count in ((3, 8), (8, 4), (4, None)):
+        keys = range(100 * count, 100 * count + 40)
+        table.append(pa.table({"k": keys, "v": ["old"] * 40}, schema=schema))
+        expected |= dict.fromkeys(keys, "old")
+        if next_count is not None:
+            table.evolve(replace={f"bucket({count}, k)": f"bucket({next_count}, k)"})
+    table.overwrite_partitions(pa.table({"k": [7], "v": ["new"]}, schema=schema))
+    bucket = apply(Bucket(4), INT64, 7)
+    expected = {k: v for k, v in expected.items() if apply(Bucket(4), INT64, k) != bucket} | {7: "new"}
+    assert 1 < len(expected) < 120
+    rows = table.scan().to_arrow()
+    assert dict(zip(rows.column("k").to_pylist(), rows.column("v").to_pylist(), strict=True)) == expected
+    assert rows.num_rows == len(expected)
+    table.drop_partition(k_bucket=bucket)
+    assert sorted(table.scan().to_arrow().column("k").to_pylist()) == sorted(k for k in expected if k != 7)
