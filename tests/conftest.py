@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 # Times on a shared machine say nothing about an example.
 settings.register_profile("coalesce", deadline=None)
 settings.load_profile("coalesce")
+# For `make mutants`: that an example fails is all there is to know, the least one would take many runs to find.
+settings.register_profile("mutants", deadline=None, phases=(Phase.explicit, Phase.generate))
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

@@ -172,7 +172,8 @@ def test_nan_is_above_infinity_and_equal_to_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "asked", "tells"), [(4, 4, True), (8, 4, True), (12, 4, True), (4, 8, False), (3, 4, False), (4, 3, False)]
+    ("known", "asked", "tells"),
+    [(4, 4, True), (8, 4, True), (12, 4, True), (4, 8, False), (3, 4, False), (4, 3, False)],
 )
 def test_a_bucket_tells_another_only_if_its_count_is_a_multiple(known: int, asked: int, tells: bool) -> None:
     """Of 8 buckets each lies in one of 4; of 3 or 4, none lies in one of 4 or 8 more than in another."""

@@ -238,8 +238,8 @@ REMOVALS: dict[str, Removal] = {
 def test_a_removal_that_is_overtaken_keeps_what_others_did(removal: str) -> None:
     """Whoever commits between its look at the newest version and its own create stays: at every attempt anew.
 
-    The first takes C away, whose name stands in the manifest that the removal has to write without A as well; the others
-    add rows, to the file that A and B share and to one of their own.
+    The first takes C away, whose name stands in the manifest that the removal has to write without A as well; the
+    others add rows, of B, which shares its files with A, and of D.
     """
     storage = InterruptedStorage(lambda request: request.startswith(f"put_if_absent {VERSIONS}"))
     one = create(storage, group("app", {"[#small]": ["A", "B"]}))

@@ -1,0 +1,167 @@
+"""Bugs in storage, and in reading and writing data files with Arrow."""
+
+from tests.mutants.mutant import Mutant
+
+LOCAL = "tests/storage/test_local.py"
+CONTRACT = "tests/storage/test_contract.py"
+READ = "tests/arrow/test_read.py"
+GROUPS = "tests/arrow/test_groups.py"
+REWRITE = "tests/arrow/test_rewrite.py"
+ENCODE = "tests/arrow/test_encode.py"
+WRITE = "tests/arrow/test_write.py"
+SCAN = "tests/arrow/test_scan.py"
+
+MUTANTS = (
+    Mutant(
+        name="local: a directory that somebody else made is taken to be on the disk",
+        file="coalesce/storage/local.py",
+        old="            os.mkdir(directory)\n        _sync_directory(parent)\n",
+        new="            os.mkdir(directory)\n            _sync_directory(parent)\n",
+        tests=(LOCAL,),
+        seen="after a power cut a committed version is gone with its directory",
+    ),
+    Mutant(
+        name="local: bytes are not synced before they get their name",
+        file="coalesce/storage/local.py",
+        old="temporary = self._write_beside(target, data, durable=True)",
+        new="temporary = self._write_beside(target, data, durable=False)",
+        tests=(LOCAL,),
+        seen="after a power cut a committed version is an empty file",
+    ),
+    Mutant(
+        name="local: a listing skips the directory it begins in",
+        file="coalesce/storage/local.py",
+        old="                        if below > after or after.startswith(below):\n",
+        new="                        if below > after:\n",
+        tests=(CONTRACT, LOCAL),
+        seen="the newest version is not found",
+    ),
+    Mutant(
+        name="local: whose link it is, nobody asks",
+        file="coalesce/storage/local.py",
+        old="                if os.stat(temporary).st_nlink != 2:\n                    return False\n",
+        new="                return False\n",
+        tests=(LOCAL,),
+        seen="over NFS a commit that was made is reported as lost, and made again",
+    ),
+    Mutant(
+        name="objects: a create replaces",
+        file="coalesce/storage/objects.py",
+        old='data, mode="create", use_multipart=False)',
+        new='data, mode="overwrite", use_multipart=False)',
+        tests=(f"{CONTRACT}::test_only_the_first_put_if_absent_creates",),
+        seen="on S3 two writers commit the same version, and one's rows are gone",
+    ),
+    Mutant(
+        name="read: a name will do where the id is missing",
+        file="coalesce/arrow/read.py",
+        old="        if self._has_ids:\n            return next(",
+        new="        if self._has_ids and any(_field_id(m) == field.id for m in members):\n            return next(",
+        tests=(READ,),
+        seen="a column shows the values of a dropped one of the same name",
+    ),
+    Mutant(
+        name="read: one tuple is taken for all",
+        file="coalesce/arrow/read.py",
+        old="    if entry.trusted and entry.tuples is not None and len(entry.tuples) == 1:\n",
+        new="    if entry.tuples is not None and len(entry.tuples) == 1:\n",
+        tests=(READ,),
+        seen="rows of other logical partitions are shown as those of the one that is listed",
+    ),
+    Mutant(
+        name="read: a float is what its tuple says",
+        file="coalesce/arrow/read.py",
+        old="return field.id in self.constants and (field.type not in FLOATING or self.position(field) is None)",
+        new="return field.id in self.constants",
+        tests=(READ,),
+        seen="-0.0 comes back as 0.0",
+    ),
+    Mutant(
+        name="read: tuples are taken to lie in order",
+        file="coalesce/arrow/read.py",
+        old="        return claimed and self.entry.trusted and counts is not None and None not in counts\n",
+        new="        return self.entry.trusted and counts is not None and None not in counts\n",
+        tests=(READ, GROUPS, SCAN, REWRITE),
+        seen="of a file that another program wrote, row groups with matching rows are skipped",
+    ),
+    Mutant(
+        name="read: a row's own id is overruled by its file",
+        file="coalesce/arrow/read.py",
+        old="columns = [pc.coalesce(own[0], row_ids), pc.coalesce(own[1], versions)]",
+        new="columns = [pc.coalesce(row_ids, own[0]), pc.coalesce(own[1], versions)]",
+        tests=(REWRITE, "tests/table/test_transaction.py"),
+        seen="rows that survive two deletes change their ids",
+    ),
+    Mutant(
+        name="groups: a number of NaN is none",
+        file="coalesce/arrow/groups.py",
+        old="no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count == 0",
+        new="no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count is not None",
+        tests=(GROUPS, SCAN),
+        seen="`x > 5` misses NaN in some row groups",
+    ),
+    Mutant(
+        name="groups: a tuple's place is counted by tuples left",
+        file="coalesce/arrow/groups.py",
+        old="    return np.asarray(before[1:] > before[:-1])\n",
+        new="    return np.asarray(before[1:] > before[:-1] + 1)\n",
+        tests=(GROUPS, SCAN),
+        seen="a tuple with a single row in a row group is not found there",
+    ),
+    Mutant(
+        name="groups: a constant that is NULL bounds nothing",
+        file="coalesce/arrow/groups.py",
+        old="        return ColumnStatistics(null_count=rows)\n",
+        new="        return ColumnStatistics(null_count=0)\n",
+        tests=(GROUPS, SCAN, "tests/plan/test_traps.py"),
+        seen="`app IS NULL` finds no rows in files that hold nothing else",
+    ),
+    Mutant(
+        name="rows: NULL conditions of a struct",
+        file="coalesce/arrow/rows.py",
+        old="    return np.where(np.asarray(column.is_null()), np.uint8(TRUE), np.uint8(FALSE))\n",
+        new="    return np.where(np.asarray(column.is_null()), np.uint8(FALSE), np.uint8(TRUE))\n",
+        tests=(SCAN, "tests/table/test_random_evolution.py"),
+        seen="`st IS NULL` finds the rows whose struct is there",
+    ),
+    Mutant(
+        name="tuples: NULL is the next one's first value",
+        file="coalesce/arrow/tuples.py",
+        old="combined = pa.array(codes * (len(encoded.dictionary) + 1) + positions)",
+        new="combined = pa.array(codes * max(len(encoded.dictionary), 1) + positions)",
+        tests=("tests/arrow/test_tuples.py", WRITE),
+        seen="rows of two logical partitions are written as one",
+    ),
+    Mutant(
+        name="tuples: the last row speaks for a tuple's place",
+        file="coalesce/arrow/tuples.py",
+        old="        return bool(np.all(self.codes[1:] >= self.codes[:-1]))\n",
+        new="        return len(self.codes) == 0 or bool(self.codes[-1] == self.codes.max())\n",
+        tests=("tests/arrow/test_tuples.py", ENCODE),
+        seen="files claim an order they do not have, and readers skip rows",
+    ),
+    Mutant(
+        name="statistics: a long text is cut above as below",
+        file="coalesce/arrow/statistics.py",
+        old="    return successor(value[:MAX_BOUND_LENGTH])\n",
+        new="    return value[:MAX_BOUND_LENGTH]\n",
+        tests=("tests/arrow/test_statistics.py", "tests/plan/test_traps.py"),
+        seen="a text longer than 32 characters is not found",
+    ),
+    Mutant(
+        name="rewrite: a physical key under another spec",
+        file="coalesce/arrow/rewrite.py",
+        old="    key = entry.physical_key if spec.spec_id == entry.spec_id else None\n",
+        new="    key = entry.physical_key\n",
+        tests=(REWRITE,),
+        seen="after a column was dropped, deletes write entries whose key belongs to another spec",
+    ),
+    Mutant(
+        name="store: a file whose answer was lost stays behind",
+        file="coalesce/arrow/store.py",
+        old="            begun.append(entry.path)\n            _put(storage, entry.path, data)\n",
+        new="            _put(storage, entry.path, data)\n            begun.append(entry.path)\n",
+        tests=("tests/arrow/test_store.py",),
+        seen="writes that fail leave files that nobody names",
+    ),
+)

@@ -1,0 +1,6 @@
+"""Every bug there is to plant."""
+
+from tests.mutants import files, planning, spark, tables
+from tests.mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (*planning.MUTANTS, *tables.MUTANTS, *files.MUTANTS, *spark.MUTANTS)
