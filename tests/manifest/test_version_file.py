@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from coalesce.cli.layout import moment
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
+from coalesce.model.rule import Groups, group
 from coalesce.model.schema import Schema
 from coalesce.model.types import (
     BINARY,
@@ -438,3 +439,11 @@ def test_a_default_that_python_takes_for_nothing_is_a_default(type_: AtomicType,
     version = replace(EVERYTHING, schema=Schema((*EVERYTHING.schema, field)), max_column_id=20)
     read = decode_version(encode_version(version), version.number).schema.field("added")
     assert (read.default, repr(read.default)) == (default, repr(default))
+
+
+def test_null_is_a_member_of_its_group() -> None:
+    """A rule that puts NULL into a group does so for whoever reads it."""
+    version = make_version(EVERYTHING.schema, ["app"], group("app", {"[#small]": [None, "a"], "[#rest]": [""]}))
+    (rule,) = decode_version(encode_version(version), 0).rules
+    assert isinstance(rule, Groups)
+    assert list(rule.members.values()) == [{None: "[#small]", "a": "[#small]", "": "[#rest]"}]

@@ -3,10 +3,10 @@
 from tests.mutants.mutant import Mutant
 
 TRAPS = "tests/plan/test_traps.py"
-PLANNER = "tests/plan/test_planner.py"
+INDEX = "tests/plan/test_index.py"
 DOMAINS = "tests/predicate/test_domains.py"
 OUTCOMES = "tests/predicate/test_outcomes.py"
-INDEX = "tests/plan/test_index.py"
+TUPLES = "tests/table/test_tuples.py"
 EVOLVE = "tests/table/test_evolve.py"
 
 MUTANTS = (
@@ -15,7 +15,7 @@ MUTANTS = (
         file="coalesce/plan/planner.py",
         old="            if len(known) < len(each):\n",
         new="            if not known:\n",
-        tests=(TRAPS, PLANNER),
+        tests=(TRAPS,),
         seen="`p = 'a' OR n = 5` finds only the rows of p = 'a'",
     ),
     Mutant(
@@ -23,7 +23,7 @@ MUTANTS = (
         file="coalesce/plan/planner.py",
         old="has_null = np.array([b is not None and b.has_null for b in bounds], np.bool_)",
         new="has_null = np.array([b is not None and b.has_null and b.lower is None for b in bounds], np.bool_)",
-        tests=(TRAPS, PLANNER),
+        tests=(TRAPS,),
         seen="`p IS NULL` finds nothing where other values stand in the same manifest",
     ),
     Mutant(
@@ -39,7 +39,7 @@ MUTANTS = (
         file="coalesce/plan/planner.py",
         old="        first[1:] = tuples[1:] != tuples[:-1]\n        tuples = tuples[first]\n",
         new="        first[1:] = tuples[1:] != tuples[:-1]\n",
-        tests=(TRAPS, PLANNER),
+        tests=(TRAPS,),
         seen="`p = 'a' OR p LIKE 'a%'` counts the rows of p = 'a' twice",
     ),
     Mutant(
@@ -47,7 +47,7 @@ MUTANTS = (
         file="coalesce/plan/index.py",
         old="may_be_value = (null_count < rows) | (null_count > rows)",
         new="may_be_value = null_count < rows",
-        tests=(TRAPS, INDEX),
+        tests=(TRAPS,),
         seen="a file whose statistics are nonsense is left out",
     ),
     Mutant(
@@ -63,7 +63,7 @@ MUTANTS = (
         file="coalesce/plan/index.py",
         old="    return combined * (distinct + 1) + codes + 1\n",
         new="    return combined * max(distinct, 1) + codes + 1\n",
-        tests=(INDEX, TRAPS, PLANNER),
+        tests=(TRAPS, INDEX),
         seen="two tuples become one, and one of them is never found",
     ),
     Mutant(
@@ -79,7 +79,7 @@ MUTANTS = (
         file="coalesce/plan/index.py",
         old="    key = (transform, source_type, values.type, values.offset, len(values), content.digest())\n",
         new="    key = (type(transform), source_type, values.type, values.offset, len(values), content.digest())\n",
-        tests=(INDEX, EVOLVE, "tests/table/test_tuples.py"),
+        tests=(INDEX, TUPLES),
         seen="after bucket(4) became bucket(8), files are judged by the other count and rows are missed",
     ),
     Mutant(
@@ -87,7 +87,7 @@ MUTANTS = (
         file="coalesce/plan/index.py",
         old="values.dtype.type(np.nan), values + 0.0)",
         new="values.dtype.type(np.nan), values)",
-        tests=(INDEX, TRAPS),
+        tests=(INDEX,),
         seen="partitions of 0.0 and -0.0 are two in listings, and one of them is empty",
     ),
     Mutant(
@@ -119,7 +119,7 @@ MUTANTS = (
         file="coalesce/predicate/domains.py",
         old="if self.transform.count % transform.count == 0:",
         new="if transform.count % self.transform.count == 0:",
-        tests=(DOMAINS, "tests/table/test_tuples.py"),
+        tests=(f"{DOMAINS}::test_a_bucket_tells_another_only_if_its_count_is_a_multiple",),
         seen="overwrite_partitions after bucket(4) became bucket(8) leaves old rows or takes others",
     ),
     Mutant(
@@ -127,7 +127,7 @@ MUTANTS = (
         file="coalesce/predicate/domains.py",
         old="if self.transform.count % transform.count == 0:",
         new="if self.transform.count >= transform.count:",
-        tests=(DOMAINS, "tests/table/test_tuples.py"),
+        tests=(f"{TUPLES}::test_partitions_are_overwritten_across_bucket_counts_that_do_not_divide_each_other",),
         seen="overwrite_partitions after bucket(4) became bucket(3) takes rows of other partitions",
     ),
     Mutant(

@@ -3,9 +3,35 @@
 from tests.mutants.mutant import Mutant
 
 TRANSACTION = "tests/table/test_transaction.py"
+OVERTAKEN = (
+    f"{TRANSACTION}::test_a_removal_that_is_overtaken_keeps_what_others_did",
+    f"{TRANSACTION}::test_a_removal_that_is_overtaken_by_a_merge",
+)
+LOST_ANSWERS = (
+    f"{TRANSACTION}::test_a_commit_whose_answer_was_lost_is_made_once",
+    f"{TRANSACTION}::test_an_answer_that_is_lost_while_another_wins_is_a_lost_race",
+)
+CONFLICTS = tuple(
+    f"{TRANSACTION}::{name}"
+    for name in (
+        "test_a_delete_and_an_append_of_the_same_app_conflict",
+        "test_a_delete_by_another_column_is_judged_by_statistics",
+        "test_rows_whose_tuples_are_unknown_conflict_with_every_delete",
+        "test_a_merge_is_no_conflict",
+        "test_a_rollback_that_brings_rows_back_conflicts",
+    )
+)
+ROLLBACK = (
+    f"{TRANSACTION}::test_a_rollback_keeps_what_only_grows",
+    f"{TRANSACTION}::test_a_rollback_counts_as_a_drop_of_the_columns_it_takes_away",
+)
+ROW_IDS = (
+    f"{TRANSACTION}::test_row_ids_are_dense_over_appends",
+    f"{TRANSACTION}::test_row_ids_survive_a_rewrite",
+)
 LAYOUT = "tests/table/test_layout.py"
 EVOLVE = "tests/table/test_evolve.py"
-RANDOM_EVOLUTION = "tests/table/test_random_evolution.py"
+TRAPS = "tests/plan/test_traps.py"
 VERSION_FILE = "tests/manifest/test_version_file.py"
 MANIFEST_FILE = "tests/manifest/test_manifest_file.py"
 LOG = "tests/table/test_log.py"
@@ -16,7 +42,7 @@ MUTANTS = (
         file="coalesce/table/transaction.py",
         old="        kept = self._without_removed(head)\n",
         new='        kept = self.__dict__.setdefault("_kept", self._without_removed(head))\n',
-        tests=(TRANSACTION,),
+        tests=OVERTAKEN,
         seen="what another writer appends while a delete commits is gone",
     ),
     Mutant(
@@ -24,7 +50,7 @@ MUTANTS = (
         file="coalesce/table/transaction.py",
         old="head.applied.get(self.applies[0], -1) >= self.applies[1]",
         new="head.applied.get(self.applies[0], -1) > self.applies[1]",
-        tests=(TRANSACTION,),
+        tests=(f"{TRANSACTION}::test_two_that_write_the_same_sequence_at_once_apply_it_once",),
         seen="a job that is repeated at the same time as its first run doubles its rows",
     ),
     Mutant(
@@ -32,7 +58,7 @@ MUTANTS = (
         file="coalesce/table/transaction.py",
         old="refs(written, number, head.next_row_id)",
         new="refs(written, number, self.base.next_row_id)",
-        tests=(TRANSACTION,),
+        tests=(*OVERTAKEN, *ROW_IDS),
         seen="two concurrent appends give out the same row ids",
     ),
     Mutant(
@@ -40,7 +66,7 @@ MUTANTS = (
         file="coalesce/table/transaction.py",
         old="settled = [r for r in all_refs if r.added_version <= head.number]",
         new="settled = [r for r in all_refs if r.added_version <= head.number + 1]",
-        tests=(TRANSACTION,),
+        tests=(*OVERTAKEN, *ROW_IDS, f"{TRANSACTION}::test_an_append_that_is_overtaken_while_manifests_merge"),
         seen="an append that is overtaken while manifests merge gives its rows another commit's ids",
     ),
     Mutant(
@@ -48,7 +74,7 @@ MUTANTS = (
         file="coalesce/table/transaction.py",
         old="timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),",
         new="timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms),",
-        tests=(TRANSACTION, LOG),
+        tests=(f"{LOG}::test_versions_come_one_after_the_other_in_time",),
         seen="as_of= finds one of several versions by chance",
     ),
     Mutant(
@@ -56,7 +82,7 @@ MUTANTS = (
         file="coalesce/table/log.py",
         old="created = self.storage.put_if_absent(path, data) or self._holds(path, data)",
         new="created = self.storage.put_if_absent(path, data)",
-        tests=(TRANSACTION,),
+        tests=LOST_ANSWERS,
         seen="on an object store that repeats a request, rows are committed twice",
     ),
     Mutant(
@@ -64,7 +90,10 @@ MUTANTS = (
         file="coalesce/table/log.py",
         old="            if known[0] == digest_of(data):\n",
         new="            if known[1].number == number:\n",
-        tests=(LOG, TRANSACTION),
+        tests=(
+            f"{LOG}::test_an_object_of_a_dropped_table_never_brings_its_rows_back",
+            f"{LOG}::test_a_commit_never_lands_on_another_table_in_the_same_place",
+        ),
         seen="a table dropped and created again is written on top of the old one's files",
     ),
     Mutant(
@@ -72,7 +101,7 @@ MUTANTS = (
         file="coalesce/table/log.py",
         old="    if numbers[-1] - numbers[0] != len(numbers) - 1:\n",
         new="    if numbers[-1] - numbers[0] > len(numbers):\n",
-        tests=(LOG,),
+        tests=(f"{LOG}::test_a_gap_is_named",),
         seen="a table whose version file was lost is read as if nothing were wrong",
     ),
     Mutant(
@@ -80,7 +109,7 @@ MUTANTS = (
         file="coalesce/table/conflicts.py",
         old="            added = set(index.paths(planned.files)) - before\n",
         new="            added = set(index.paths(planned.files)) - before - set(index.paths(planned.files))\n",
-        tests=(TRANSACTION,),
+        tests=CONFLICTS,
         seen="a delete that raced with a rollback leaves rows it should have taken, and says nothing",
     ),
     Mutant(
@@ -88,7 +117,7 @@ MUTANTS = (
         file="coalesce/table/conflicts.py",
         old='index.entries.core.column("added_version"))[planned.files] > base.number',
         new='index.entries.core.column("added_version"))[planned.files] > base.number + 1',
-        tests=(TRANSACTION,),
+        tests=CONFLICTS,
         seen="a delete and an append of the same app at once: neither is refused, and rows stay that should go",
     ),
     Mutant(
@@ -96,7 +125,7 @@ MUTANTS = (
         file="coalesce/table/changes.py",
         old="    return lost - paths_only_in(new, old, manifests) if lost else lost\n",
         new="    return lost\n",
-        tests=(TRANSACTION,),
+        tests=CONFLICTS,
         seen="deletes conflict with appends that have nothing to do with them, every sixteenth time",
     ),
     Mutant(
@@ -104,7 +133,10 @@ MUTANTS = (
         file="coalesce/table/merge.py",
         old="classes[ref.spec_id, _size_class(ref.files)].append(ref)",
         new="classes[0, _size_class(ref.files)].append(ref)",
-        tests=("tests/table/test_manifests.py", TRANSACTION, EVOLVE),
+        tests=(
+            f"{TRANSACTION}::test_files_under_several_specs_go_to_a_manifest_each",
+            f"{TRANSACTION}::test_manifests_of_two_specs_are_never_merged",
+        ),
         seen="files are judged by a spec they were not written under, or the table cannot be read any more",
     ),
     Mutant(
@@ -136,7 +168,7 @@ MUTANTS = (
         file="coalesce/table/logical.py",
         old="    transaction.matching = predicate\n",
         new="    transaction.matching = transaction.matching\n",
-        tests=(TRANSACTION,),
+        tests=CONFLICTS,
         seen="rows that another writer adds while a delete is under way stay, although they match",
     ),
     Mutant(
@@ -144,7 +176,7 @@ MUTANTS = (
         file="coalesce/table/logical.py",
         old="    return IsNull(column) if value is None else InSet",
         new="    return IsNull(column) if not value else InSet",
-        tests=("tests/table/test_operations.py", "tests/table/test_tuples.py"),
+        tests=("tests/table/test_tuples.py", f"{TRANSACTION}::test_partitions_that_look_alike_are_dropped_one_by_one"),
         seen="drop_partition(app='') drops the rows whose app is NULL, and keeps those of ''",
     ),
     Mutant(
@@ -152,7 +184,7 @@ MUTANTS = (
         file="coalesce/table/logical.py",
         old="has_dropped_or_renamed=head.has_dropped_or_renamed or old.schema != head.schema,",
         new="has_dropped_or_renamed=head.has_dropped_or_renamed,",
-        tests=(TRANSACTION,),
+        tests=ROLLBACK,
         seen="add x, roll back, add x: readers that go by name show the first x's values",
     ),
     Mutant(
@@ -160,7 +192,7 @@ MUTANTS = (
         file="coalesce/table/logical.py",
         old="        properties=old.properties,\n",
         new="        properties=old.properties,\n        next_row_id=old.next_row_id,\n        applied=old.applied,\n",
-        tests=(TRANSACTION,),
+        tests=ROLLBACK,
         seen="after a rollback row ids are given out twice, and a job's repeated write is made again",
     ),
     Mutant(
@@ -184,7 +216,7 @@ MUTANTS = (
         file="coalesce/table/evolve.py",
         old="        default *= _DAY_MICROS\n",
         new="        default += 0\n",
-        tests=(EVOLVE, RANDOM_EVOLUTION),
+        tests=(EVOLVE,),
         seen="rows older than the column show the first seconds of 1970 once it is a timestamp",
     ),
     Mutant(
@@ -192,7 +224,7 @@ MUTANTS = (
         file="coalesce/table/evolve.py",
         old="path[:-1], insert)), max_column_id=next(ids) - 1)",
         new="path[:-1], insert)), max_column_id=field.id)",
-        tests=(EVOLVE, RANDOM_EVOLUTION),
+        tests=(EVOLVE,),
         seen="the next column shows the values of a member of the struct added before",
     ),
     Mutant(
@@ -200,7 +232,7 @@ MUTANTS = (
         file="coalesce/table/evolve.py",
         old="    dropped = head.has_dropped_or_renamed or bool(gone)\n",
         new="    dropped = head.has_dropped_or_renamed\n",
-        tests=(EVOLVE, TRANSACTION),
+        tests=(EVOLVE,),
         seen="a column that replaces another of its name has the same physical name in other files",
     ),
     Mutant(
@@ -208,7 +240,7 @@ MUTANTS = (
         file="coalesce/manifest/version_file.py",
         old="    if field.default is not None and isinstance(",
         new="    if field.default and isinstance(",
-        tests=(VERSION_FILE, EVOLVE),
+        tests=(f"{VERSION_FILE}::test_a_default_that_python_takes_for_nothing_is_a_default",),
         seen="rows older than a column with DEFAULT 0 hold NULL",
     ),
     Mutant(
@@ -216,7 +248,7 @@ MUTANTS = (
         file="coalesce/manifest/version_file.py",
         old="        groups.setdefault(name, []).append(to_json(type_, value))\n",
         new="        groups.setdefault(name, []).extend([to_json(type_, value)] if value is not None else [])\n",
-        tests=(VERSION_FILE,),
+        tests=(f"{VERSION_FILE}::test_a_version_with_everything_in_it_is_read_back", f"{EVOLVE}"),
         seen="after the table is opened again, rows without an app leave the group they were put into",
     ),
     Mutant(
@@ -224,7 +256,7 @@ MUTANTS = (
         file="coalesce/manifest/manifest_file.py",
         old="inherited = ref.first_row_id + np.cumsum(counted) - counted",
         new="inherited = ref.first_row_id + np.cumsum(counted)",
-        tests=(MANIFEST_FILE, TRANSACTION),
+        tests=(f"{MANIFEST_FILE}::test_what_an_entry_lacks_it_inherits_from_the_version", *ROW_IDS),
         seen="rows of two commits have the same ids",
     ),
     Mutant(
@@ -232,7 +264,7 @@ MUTANTS = (
         file="coalesce/model/entries.py",
         old="    if known.min(initial=0) < 0:\n",
         new="    if known.min(initial=0) < -1:\n",
-        tests=(MANIFEST_FILE, "tests/plan/test_index.py", "tests/plan/test_traps.py"),
+        tests=(f"{MANIFEST_FILE}::test_one_entry_with_unknown_tuples_leaves_the_manifest_without_bounds", TRAPS),
         seen="an entry that contradicts itself is believed, and its file left out",
     ),
     Mutant(
@@ -240,7 +272,7 @@ MUTANTS = (
         file="coalesce/model/entries.py",
         old='return float("nan") if lower is None else lower, float("nan")',
         new='return float("nan") if lower is None else lower, pc.max(numbers).as_py()',
-        tests=(MANIFEST_FILE, "tests/plan/test_traps.py", "tests/plan/test_planner.py"),
+        tests=(f"{MANIFEST_FILE}::test_bounds_of_floats_and_of_long_strings", TRAPS),
         seen="`x > 5` misses the logical partition of NaN",
     ),
     Mutant(

@@ -390,3 +390,44 @@ def test_long_strings_have_cut_bounds_that_still_hold(tmp_path: Path) -> None:
     statistics = entry(table).statistics[table.schema.field("v").id]
     assert isinstance(statistics.lower, str)
     assert len(statistics.lower) < 100
+
+
+def test_alternatives_of_which_one_is_no_partition_value(tmp_path: Path) -> None:
+    """Among many tuples those of `p = …` are found by search; a row that satisfies the other condition may be anywhere.
+
+    And what two conditions find is there once.
+    """
+    values = [f"a{i:02}" for i in range(40)]
+    table = table_of(tmp_path, {"p": (pa.string(), values)})
+    assert found(table, "p = 'a01' OR n = 17") == [1, 17]
+    assert found(table, "p = 'a01' OR p IS NULL OR n = 17") == [1, 17]
+    assert found(table, "p = 'a01' OR p LIKE 'a01%' OR p < 'a03'") == [0, 1, 2]
+    assert table.count("p = 'a01' OR (p >= 'a01' AND p < 'a02') OR p < 'a03'") == 3
+    assert files(table, "p = 'a01' OR p < 'a03'") == 3
+
+
+def test_null_beside_values_in_one_manifest(tmp_path: Path) -> None:
+    """Bounds of a manifest are those of its values; NULL is there besides."""
+    table = table_of(tmp_path, {"p": (pa.int64(), [7, None, 9])})
+    table.append(pa.table({"p": pa.array([1], pa.int64()), "n": [3]}))
+    assert (found(table, "p IS NULL"), files(table, "p IS NULL")) == ([1], 1)
+    assert found(table, "p IS NULL OR p = 1") == [1, 3]
+
+
+def test_a_group_says_nothing_where_tuples_are_unknown(tmp_path: Path) -> None:
+    """It is not NULL, nor any other value: all of it has to be read."""
+    table = coalesce.create(
+        tmp_path, pa.schema([("p", pa.string()), ("n", pa.int64())]), partition_by=["p"], rule=coalesce.small("p")
+    )
+    table.append(pa.table({"p": ["a", "b", None], "n": [0, 1, 2]}))
+    damaged(table, tuples=None, tuple_rows=None, complete=False, statistics={})
+    assert [found(table, where) for where in ("p = 'a'", "p IS NULL", "p > 'a'")] == [[0], [2], [1]]
+
+
+@pytest.mark.parametrize("null_count", [2, 100])
+def test_more_nulls_than_rows_are_unknown(tmp_path: Path, null_count: int) -> None:
+    """Nonsense in statistics says nothing about the values."""
+    table = table_of(tmp_path, {"p": (pa.string(), ["a"])})
+    damaged(table, statistics={2: ColumnStatistics(lower=0, upper=0, null_count=null_count)})
+    assert found(table, "n = 0") == [0]
+    assert found(table, "n IS NOT NULL") == [0]

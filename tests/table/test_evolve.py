@@ -184,3 +184,29 @@ def test_columns_are_renamed_whatever_case_they_are_asked_for_in(tmp_path: Path)
     assert table.plan("DAY = DATE '2026-04-02'").file_count == 0
     with pytest.raises(SchemaError, match="is called 'count' already"):
         table.rename_column("COUNT", "count")
+
+
+def test_a_date_that_becomes_a_timestamp_stays_where_it_was(tmp_path: Path) -> None:
+    """Its default, its tuples and the bounds of manifests are days; all of them are midnights afterwards."""
+    table = coalesce.create(tmp_path, pa.schema([("d", pa.date32()), ("n", pa.int64())]), partition_by=["d"])
+    for day in (1, 2):
+        table.append(pa.table({"d": [dt.date(2026, 4, day)], "n": [day]}))
+    table.add_column("e", "date", default=dt.date(2026, 5, 17))
+    table.widen_column("d", "timestamp_ntz")
+    table.widen_column("e", "timestamp_ntz")
+    midnight = "TIMESTAMP_NTZ '2026-04-01 00:00:00'"
+    expected = [{"d": dt.datetime(2026, 4, 1), "n": 1, "e": dt.datetime(2026, 5, 17)}]
+    assert contents(table, f"d = {midnight}") == contents(coalesce.open(tmp_path), f"d = {midnight}") == expected
+    assert table.plan(f"d = {midnight}").file_count == 1
+    assert table.count("e = DATE '2026-05-17'") == 2
+
+
+def test_a_schema_that_is_replaced_leaves_no_name_to_be_used_again(tmp_path: Path) -> None:
+    """A column that stays itself keeps its physical name; one of another type has a name no file has used."""
+    table = coalesce.create(tmp_path, pa.schema([("k", pa.int64()), ("v", pa.string())]))
+    old = table.state
+    new = table.replace_schema(pa.schema([("k", pa.int64()), ("v", pa.int64())]))
+    assert new.schema.field("k") == old.schema.field("k")
+    assert new.schema.field("v").physical_name.startswith("v-")
+    assert new.has_dropped_or_renamed
+    assert table.add_column("w", "int64").schema.field("w").physical_name.startswith("w-")

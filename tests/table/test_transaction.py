@@ -276,6 +276,47 @@ def test_a_removal_that_is_overtaken_by_a_merge() -> None:
     assert_row_ids_are_unique(one)
 
 
+def test_an_append_that_is_overtaken_while_manifests_merge() -> None:
+    """What it adds waits for the next merge: its number is not known before the commit has happened."""
+    storage = InterruptedStorage(lambda request: request.startswith(f"put_if_absent {VERSIONS}"))
+    one = create(storage)
+    for i in range(15):
+        one.append(events(f"app {i}", [i]))
+    other = opened(storage)
+    storage.interruptions = [lambda: other.set_properties({"owner": "somebody"})]
+    version = one.append(events("new", [15]))
+    (file,) = one.files("app = 'new'")
+    assert file.added_version == version.number == 17
+    one.append(events("newer", [16]))
+    assert [f.added_version for f in one.files("app IN ('new', 'newer')")] == [17, 18]
+    assert_row_ids_are_unique(one)
+
+
+def test_manifests_of_two_specs_are_never_merged() -> None:
+    """Enough small ones to merge, but not of one spec: each file stays under its own."""
+    one = create(MemoryStorage())
+    for i in range(8):
+        one.append(events(f"app {i}", [i]))
+    one.evolve(add="bucket(3, id)")
+    for i in range(8, 18):
+        one.append(events(f"app {i}", [i]))
+    assert ids(one) == list(range(18))
+    assert [f.spec_id for f in one.files()].count(0) == 8
+    assert all(ids(one, f"app = 'app {i}' AND id = {i}") == [i] for i in range(18))
+
+
+def test_partitions_that_look_alike_are_dropped_one_by_one() -> None:
+    """'' is not NULL, and neither of them is the group's name."""
+    one = create(MemoryStorage(), small("app"))
+    one.append(
+        pa.table({"dt": [None] * 3, "app": ["", None, "[#small]"], "id": [1, 2, 3]}, schema=events("", []).schema)
+    )
+    one.drop_partition(app="")
+    assert ids(one) == [2, 3]
+    one.drop_partition(app=None)
+    assert ids(one) == [3]
+
+
 # --- rollback ----------------------------------------------------------------------------------------------------
 
 

@@ -99,3 +99,14 @@ def test_partitions_are_overwritten_across_bucket_counts_that_do_not_divide_each
     assert rows.num_rows == len(expected)
     table.drop_partition(k_bucket=bucket)
     assert sorted(table.scan().to_arrow().column("k").to_pylist()) == sorted(k for k in expected if k != 7)
+
+
+def test_the_same_numbers_under_another_bucket_count_are_other_buckets(tmp_path: Path) -> None:
+    """Files of buckets 0 to 3 of eight beside files of 0 to 3 of four: each is judged by its own count."""
+    schema = pa.schema([("k", pa.int64())])
+    table = coalesce.create(tmp_path, schema, partition_by=["bucket(8, k)"])
+    low = [k for k in range(0, 80, 2) if apply(Bucket(8), INT64, k) in range(4)]
+    table.append(pa.table({"k": low}, schema=schema))
+    table.evolve(replace={"bucket(8, k)": "bucket(4, k)"})
+    table.append(pa.table({"k": range(1, 80, 2)}, schema=schema))
+    assert [k for k in (*low, *range(1, 80, 2)) if table.count(f"k = {k}") != 1] == []
