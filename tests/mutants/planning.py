@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 TRAPS = "tests/plan/test_traps.py"
 INDEX = "tests/plan/test_index.py"
 DOMAINS = "tests/predicate/test_domains.py"
+BIND = "tests/predicate/test_bind.py"
 OUTCOMES = "tests/predicate/test_outcomes.py"
 TUPLES = "tests/table/test_tuples.py"
 EVOLVE = "tests/table/test_evolve.py"
@@ -159,7 +160,7 @@ MUTANTS = (
         file="coalesce/predicate/coercion.py",
         old="        return (value + offset) // temporal.MICROS_PER_DAY\n",
         new="        return int((value + offset) / temporal.MICROS_PER_DAY)\n",
-        tests=("tests/predicate/test_bind.py",),
+        tests=(f"{BIND}::test_days_before_1970", f"{BIND}::test_conversion"),
         seen="`d = CAST(ts AS DATE)` asks for the day after, if that lies before 1970",
     ),
     Mutant(
@@ -167,7 +168,7 @@ MUTANTS = (
         file="coalesce/predicate/cuts.py",
         old="            return clipped(-(-wanted // factor), wanted // factor + 1)\n",
         new="            return clipped(wanted // factor, wanted // factor + 1)\n",
-        tests=("tests/predicate/test_bind.py",),
+        tests=(f"{BIND}::test_conversion",),
         seen="`d >= TIMESTAMP '2026-05-17 12:00:00'` also finds 2026-05-17",
     ),
 )

@@ -30,7 +30,7 @@ _NO_PROGRAM: Final = re.compile(
     r"|CompileException|cannot be compiled|failed to compile",
     re.MULTILINE,
 )
-_FAILURE: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
+_FAILURE: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

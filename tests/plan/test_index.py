@@ -145,6 +145,17 @@ def test_floats_that_are_equal_to_spark_are_one_tuple(type_: AtomicType) -> None
     assert index.reference_file[index.references(np.array([last]))].tolist() == [0, 1]
 
 
+def test_null_in_a_later_component_has_a_place_of_its_own() -> None:
+    """The greatest of one value's tuples and the NULL of the next are two, and each is found."""
+    tuples: list[LogicalTuple] = [("a", 1), ("a", 2), ("b", None), ("b", 1), (None, 2), (None, None)]
+    types: list[AtomicType] = [STRING, INT64]
+    files = [file_of(n, [tuple_]) for n, tuple_ in enumerate(tuples)]
+    _, _, index = made(types, files)
+    assert tuples_of(types, index) == sorted(posted(types, files))
+    assert index.tuple_count == len(tuples)
+    assert sorted(index.reference_file[index.references(np.arange(len(tuples)))].tolist()) == list(range(len(tuples)))
+
+
 def test_a_manifest_of_nothing() -> None:
     """No file, so no tuple, and whatever is asked of it is empty."""
     schema, spec, index = made([STRING, INT64], [])
