@@ -8,7 +8,7 @@ INSTALLED := .venv/.installed
 CHECKED := coalesce tests benchmarks manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dist test test-matrix test-stores lint format bench clean
+.PHONY: help demo dist test test-matrix test-stores mutants lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-matrix: $(OTHER)/.installed ## run the Spark tests on another Spark (SPARK=
 
 test-stores: $(INSTALLED) ## run the storage tests on emulators of Azure and Google, HDFS and S3A (npm, go, mvn)
 	$(BIN)/python -m tests.stores $(ARGS)
+
+mutants: $(INSTALLED) ## plant bugs one by one and see whether the tests notice (ARGS="--only planner")
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check $(CHECKED)

@@ -122,3 +122,29 @@ def test_nested_columns_are_pruned(spark: "SparkSession", tmp_path: Path) -> Non
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert "ReadSchema: struct<info:struct<first:int>>" in plan
     assert frame.count() == len([i for i in range(150) if i % 5 == 2 and i % 13])
+
+
+def test_bounds_of_renamed_columns_are_compared_exactly(spark: "SparkSession", tmp_path: Path) -> None:
+    """Row groups of a single value, which is the literal itself, the one below or the one above it."""
+    schema = pa.schema([("p", pa.int64()), ("n", pa.int64())])
+    table = coalesce.create(tmp_path / "t", schema, partition_by=["bucket(64, p)"])
+    table.append(pa.table({"p": [1, 2, 3, 4], "n": pa.array([4, 5, 6, None], pa.int64())}, schema=schema))
+    assert len(table.files()) == 4
+    table.rename_column("n", "m")
+    frame = load(spark, tmp_path / "t")
+    expected = {
+        "m = 5": [5],
+        "m <=> 5": [5],
+        "m > 5": [6],
+        "m >= 5": [5, 6],
+        "m < 5": [4],
+        "m <= 5": [4, 5],
+        "NOT (m = 5)": [4, 6],
+        "NOT (m > 5)": [4, 5],
+        "m IN (4, 6)": [4, 6],
+        "NOT (m >= 5 AND m <= 5)": [4, 6],
+        "m < 5 OR m > 5": [4, 6],
+    }
+    found = {where: sorted(row.m for row in frame.where(f"({where}) AND p > 0").collect()) for where in expected}
+    assert found == expected
+    assert [row.p for row in frame.where("m IS NULL").collect()] == [4]

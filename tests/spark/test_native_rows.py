@@ -137,6 +137,29 @@ def test_a_frame_stays_at_its_version(spark: "SparkSession", tmp_path: Path) -> 
     assert spark.read.format("coalesce").option("asOf", as_of).load(table.location).count() == 150
 
 
+def test_a_cached_version_does_not_answer_for_another(spark: "SparkSession", tmp_path: Path) -> None:
+    """Spark looks for a plan it has cached; that of another version is another plan."""
+    table = make_events(tmp_path / "events", writes=1)
+    before = spark.read.format("coalesce").load(table.location).cache()
+    try:
+        assert before.count() == 150
+        table.append(rows(150, 150))
+        assert spark.read.format("coalesce").load(table.location).count() == 300
+        assert spark.read.format("coalesce").option("version", 1).load(table.location).count() == 150
+    finally:
+        before.unpersist()
+
+
+def test_a_partition_of_nulls_is_one_of_nulls(spark: "SparkSession", tmp_path: Path) -> None:
+    """Where every file has one value of a column, that of some files is NULL."""
+    schema = pa.schema([("p", pa.string()), ("k", pa.int64())])
+    table = coalesce.create(tmp_path / "t", schema, partition_by=["p"])
+    table.append(pa.table({"p": ["", None, "a"], "k": [1, 2, 3]}, schema=schema))
+    frame = spark.read.format("coalesce").load(table.location)
+    assert {row.k: row.p for row in frame.collect()} == {1: "", 2: None, 3: "a"}
+    assert numbers(frame.where("p IS NULL")) == [2]
+
+
 def test_table_read(spark: "SparkSession", tmp_path: Path) -> None:
     """`Table.read` is the same frame, at the object's version or an older one."""
     make_events(tmp_path / "events", writes=2)

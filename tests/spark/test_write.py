@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import SchemaError
+from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.rule import Group, RuleRequest
 from coalesce.table.table import Table
 from tests.arrow.generated import Generated, plain_rows, tables
@@ -106,6 +108,19 @@ def test_small_logical_partitions_share_and_large_ones_are_alone(spark: "SparkSe
     assert len(alone) > 2
     assert alone[0] > alone[-1] / 2, "a big tuple is split evenly"
     assert content(table) == sorted(plain_rows(rows))
+
+
+def test_bounds_of_decimals_on_either_side_of_eighteen_digits(spark: "SparkSession", make: Make) -> None:
+    """Parquet holds up to 18 digits as an integer of the machine and more as bytes in network order."""
+    values = [Decimal("-1.25"), Decimal("300.50"), None]
+    table = make(pa.schema([(f"d{n}", pa.decimal128(n, 2)) for n in (9, 10, 17, 18, 19, 38)]), ())
+    rows = pa.table({name: values for name in table.schema.names}, schema=arrow_schema(table.schema))
+    table.append(frame_of(spark, rows))
+    (file,) = table.files()
+    bounds = {(s.lower, s.upper, s.null_count) for s in file.statistics.values()}
+    assert bounds == {(Decimal("-1.25"), Decimal("300.50"), 1)}
+    assert len(file.statistics) == 6
+    assert [table.count(f"{name} = 300.50") for name in table.schema.names] == [1] * 6
 
 
 def test_files_are_what_the_format_says(spark: "SparkSession", make: Make) -> None:
