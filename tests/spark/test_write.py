@@ -114,7 +114,7 @@ def test_bounds_of_decimals_on_either_side_of_eighteen_digits(spark: "SparkSessi
     """Parquet holds up to 18 digits as an integer of the machine and more as bytes in network order."""
     values = [Decimal("-1.25"), Decimal("300.50"), None]
     table = make(pa.schema([(f"d{n}", pa.decimal128(n, 2)) for n in (9, 10, 17, 18, 19, 38)]), ())
-    rows = pa.table({name: values for name in table.schema.names}, schema=arrow_schema(table.schema))
+    rows = pa.table(dict.fromkeys(table.schema.names, values), schema=arrow_schema(table.schema))
     table.append(frame_of(spark, rows))
     (file,) = table.files()
     bounds = {(s.lower, s.upper, s.null_count) for s in file.statistics.values()}
