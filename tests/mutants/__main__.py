@@ -24,9 +24,9 @@ ENOUGH = 0.9
 def main(arguments: Sequence[str]) -> int:
     """Run; see the module."""
     options = _parser().parse_args(arguments)
-    chosen = [m for m in MUTANTS if not options.only or any(text in m.name for text in options.only)]
+    chosen = [m for m in MUTANTS if not options.only or m.name.startswith(tuple(options.only))]
     if not chosen:
-        _say(f"no mutant is called {' or '.join(options.only)}; there are:")
+        _say(f"no mutant's name begins with {' or '.join(options.only)}; there are:")
         for mutant in MUTANTS:
             _say(f"  {mutant.name}")
         return 2
@@ -71,7 +71,7 @@ def run(mutants: Sequence[Mutant], jobs: int) -> list[Trial]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", action="append", metavar="NAME", help="only mutants with this in their names")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only mutants whose names begin so")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time (2)")
     parser.add_argument("--json", action="store_true", help="the trials as JSON, for programs")
     return parser

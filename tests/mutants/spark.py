@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         name="spark rewrite: rows on which the condition is NULL go too",
         file="coalesce/spark/rewrite.py",
-        old="named.filter(~F.coalesce(condition(session, drop), F.lit(False)))",
-        new="named.filter(~condition(session, drop))",
+        old=".filter(~F.coalesce(condition(session, drop), F.lit(False)))",
+        new=".filter(~condition(session, drop))",
         tests=(
             "tests/spark/test_operations.py::test_a_predicate_only_spark_understands",
             "tests/spark/test_operations.py::test_spark_rewrites_what_arrow_does",

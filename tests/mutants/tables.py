@@ -48,8 +48,8 @@ MUTANTS = (
     Mutant(
         name="transaction: the same sequence is applied again",
         file="coalesce/table/transaction.py",
-        old="head.applied.get(self.applies[0], -1) >= self.applies[1]",
-        new="head.applied.get(self.applies[0], -1) > self.applies[1]",
+        old="version.applied.get(self.applies[0], -1) >= self.applies[1]",
+        new="version.applied.get(self.applies[0], -1) > self.applies[1]",
         tests=(f"{TRANSACTION}::test_two_that_write_the_same_sequence_at_once_apply_it_once",),
         seen="a job that is repeated at the same time as its first run doubles its rows",
     ),
@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         name="log: a create whose answer was lost is another's",
         file="coalesce/table/log.py",
-        old="created = self.storage.put_if_absent(path, data) or self._holds(path, data)",
-        new="created = self.storage.put_if_absent(path, data)",
+        old="        if not created:\n            # A store",
+        new="        if not created and failure is not None:\n            # A store",
         tests=LOST_ANSWERS,
         seen="on an object store that repeats a request, rows are committed twice",
     ),
