@@ -87,7 +87,7 @@ def test_partitions_are_overwritten_across_bucket_counts_that_do_not_divide_each
     schema = pa.schema([("k", pa.int64()), ("v", pa.string())])
     table = coalesce.create(tmp_path, schema, partition_by=[f"bucket({counts[0]}, k)"])
     current = Bucket(counts[-1])
-    expected = {}
+    expected: dict[int, str] = {}
     for count, next_count in zip(counts, (*counts[1:], None), strict=True):
         keys = range(100 * count, 100 * count + 40)
         table.append(pa.table({"k": keys, "v": ["old"] * 40}, schema=schema))
