@@ -94,6 +94,8 @@ def _field(field: Field) -> Json:
     }
     if field.default is not None and isinstance(field.type, PrimitiveType | DecimalType):
         json_["default"] = to_json(field.type, field.default)
+    if field.comment is not None:
+        json_["comment"] = field.comment
     return json_
 
 
@@ -268,7 +270,7 @@ def _read_moment(node: Node) -> int:
 
 def _read_field(node: Node) -> Field:
     type_ = _read_type(node["type"])
-    default = node.get("default")
+    default, comment = node.get("default"), node.get("comment")
     if default is not None and not is_atomic(type_):
         raise default.wrong("only a column of an atomic type has a default.")
     if not node["physical_name"].text:
@@ -282,6 +284,7 @@ def _read_field(node: Node) -> Field:
         type=type_,
         required=node["required"].flag,
         default=None if default is None else _read_value(default, type_),  # type: ignore[arg-type]
+        comment=None if comment is None else comment.text,
     )
 
 

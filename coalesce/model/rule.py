@@ -15,7 +15,7 @@ from coalesce.errors import SpecError, UnsupportedFeature
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec, field_type
 from coalesce.model.types import AtomicType, Value
-from coalesce.model.values import from_python
+from coalesce.model.values import from_python, to_python
 
 SMALL = "[#small]"
 DEFAULT_BELOW = 64 * 1024 * 1024
@@ -199,6 +199,23 @@ def resolve(request: RuleRequest, rule_id: int, spec: Spec, schema: Schema) -> R
             return Groups(rule_id, {field.field_id: members}, {field.field_id: type_})
         case _:
             assert_never(request)
+
+
+def request_of(rule: Rule, spec: Spec) -> RuleRequest:
+    """The request that `resolve` would make this rule of: for another table like the one that has it."""
+    names = {f.field_id: f.name for f in spec.fields}
+    match rule:
+        case BySize() if columns := tuple(names[id_] for id_ in rule.field_ids if id_ in names):
+            return SmallRequest(columns, rule.below, rule.group)
+        case Groups() if kept := [id_ for id_ in rule.members if id_ in names]:
+            named: dict[str, list[object]] = {}
+            for value, name in rule.members[kept[0]].items():
+                named.setdefault(name, []).append(to_python(rule.types[kept[0]], value))
+            return GroupRequest(names[kept[0]], named)
+        case KeepAll() | BySize() | Groups() | UnknownRule():
+            return KeepRequest()
+        case _:
+            assert_never(rule)
 
 
 def _check_request(request: object) -> None:

@@ -7,7 +7,7 @@ range is wider than Python's `datetime`, and an integer can be compared, hashed 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
@@ -50,7 +50,8 @@ class Field:
 
     `id` never changes and is never reused; `name` is what users see now; `physical_name` is what the data
     files call it (see `schema.py` on when the two differ). `default` is what rows hold whose file was written
-    before the field existed, already in the type's in-memory form.
+    before the field existed, already in the type's in-memory form. `comment` is what people say of it: fields that
+    differ in nothing else are equal, and so are types made of them.
     """
 
     id: int
@@ -59,6 +60,7 @@ class Field:
     required: bool = False
     physical_name: str = ""
     default: Value = None
+    comment: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.physical_name:

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
 from coalesce.spark import arrivals, read
-from coalesce.spark.create import create_if_absent
-from coalesce.spark.options import CREATE, location
+from coalesce.spark.create import columns, create_if_absent
+from coalesce.spark.options import COLUMNS, CREATE, location, write_options
 
 _SOURCES: Final = Path(__file__).with_name("java")
 _PACKAGE: Final = "coalesce.spark"
@@ -137,7 +137,7 @@ class _Answers:
 
 def _resolve(question: dict[str, Any], session: Any) -> str:
     spark = _session(session)
-    if CREATE in question["options"] and "schema" in question:
+    if question["options"].get(CREATE) == COLUMNS and "schema" in question:
         create_if_absent(spark, question["table"], question["schema"], question["options"])
     return read.resolve(question, spark)
 
@@ -165,6 +165,18 @@ def _save(question: dict[str, Any], dataset: Any) -> str:
     return ""
 
 
+def _columns(question: dict[str, Any], spark: SparkSession) -> str:
+    return columns(spark, question["table"], question["options"], question["timeZone"])
+
+
+def _truncate(question: dict[str, Any], spark: SparkSession) -> str:
+    from coalesce.spark.save import opened
+
+    options = write_options(question["options"], overwrite=False, catalog=True)
+    opened(spark, question["table"], options).truncate()
+    return ""
+
+
 def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callable[[dict[str, Any], Any], str]:
     """For a question that comes with a session."""
     return lambda question, session: answer(question, _session(session))
@@ -177,6 +189,8 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "list": read.listing,
     "insert": _insert,
     "save": _save,
+    "columns": _of_session(_columns),
+    "truncate": _of_session(_truncate),
     "begin": _of_session(arrivals.begin),
     "newest": _of_session(arrivals.newest),
     "advance": _of_session(arrivals.advance),

@@ -1,31 +1,46 @@
-"""CREATE TABLE … USING coalesce with columns: it makes the table, or finds one that has just these columns."""
+"""CREATE TABLE … USING coalesce with columns: it makes the table, or finds one that is just like that."""
 
 import json
-from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from coalesce.errors import TableExists, TableNotFound
-from coalesce.spark.resolved import resolve
+from coalesce.model.spec import field_text
+from coalesce.spark.options import Given, read_options, write_options
+from coalesce.spark.resolved import storage_at
 from coalesce.spark.schema import spark_schema
+from coalesce.table.table import Table
 
 
-def create_if_absent(spark: SparkSession, location: str, columns: str, options: Mapping[str, str]) -> None:
-    """Make the table that CREATE TABLE describes, unless it is there; one with other columns is an error."""
-    wanted = StructType.fromJson(json.loads(columns))
+def create_if_absent(spark: SparkSession, location: str, wanted: str, options: Given) -> None:
+    """Make the table that CREATE TABLE describes, unless it is there; one that is different is an error."""
+    from coalesce.spark.save import check_same_table, save
+
+    schema, given = StructType.fromJson(json.loads(wanted)), write_options(options, overwrite=False, catalog=True)
     try:
-        there = spark_schema(resolve(location, spark).version.schema)
+        there = Table(storage_at(location, spark), ())
     except TableNotFound:
-        from coalesce.spark.save import save
-
-        save(spark, location, spark.createDataFrame([], wanted), mode="ignore", options=options, catalog=True)
+        save(spark, location, spark.createDataFrame([], schema), options=options, catalog=True)
         return
-    if _described(wanted) != _described(there):
+    own, last = spark_schema(there.schema), {name.lower() for name in given.partition_by or ()}
+    # Spark has put the columns of PARTITIONED BY last. The table keeps its order.
+    if sorted(_described(schema), key=lambda c: c[0] in last) != sorted(_described(own), key=lambda c: c[0] in last):
         raise TableExists(
-            f"there is a coalesce table at {location} already, with the columns {_listed(there)}; "
+            f"there is a coalesce table at {location} already, with the columns {_listed(own)}; "
             "leave the columns out of CREATE TABLE to use it."
         )
+    check_same_table(there, given)
+
+
+def columns(spark: SparkSession, location: str, options: Given, time_zone: str) -> str:
+    """The columns and partition fields of a table, as it has them now or at the version the options name."""
+    given = read_options(options, catalog=True)
+    table = Table(storage_at(location, spark), ())
+    if not given.follows:
+        table = table.at(version=given.version, as_of=given.moment(time_zone))
+    fields = [field_text(f, table.schema) for f in table.state.spec.fields]
+    return json.dumps({"schema": spark_schema(table.schema).json(), "fields": fields})
 
 
 def _described(schema: StructType) -> list[tuple[str, str]]:

@@ -26,7 +26,10 @@ from coalesce.table.engine import COUNTED, KNOWN
 Given = Mapping[str, str | None]
 
 VERSION: Final = "version"
-CREATE: Final = "coalesce.create"  # by which `CreateTables.java` says that a table is to be made
+CREATE: Final = "coalesce.create"  # by which `CreateTables.java` says how a table is to be made:
+COLUMNS: Final = "columns"  # ... of the columns given, or otherwise in this save mode
+LIKE: Final = "coalesce.like"  # which table a new one is to be like
+PROPERTIES: Final = "coalesce.properties"  # those of TBLPROPERTIES that are the table's own, as JSON
 PARTITION_COLUMNS: Final = "__partition_columns"  # where Spark puts what partitionBy was given
 _CLUSTER_COLUMNS: Final = "__clustering_columns"
 _STORAGE: Final = "storage."
@@ -103,6 +106,8 @@ _SPARKS: Final = {
     "path": frozenset(Use),
     PARTITION_COLUMNS: frozenset({Use.WRITE, Use.TABLE}),
     CREATE: frozenset({Use.TABLE}),
+    LIKE: frozenset({Use.TABLE}),
+    PROPERTIES: frozenset({Use.TABLE}),
 }
 
 
@@ -155,6 +160,8 @@ class WriteOptions:
     small_columns: tuple[str, ...] | None = None
     small_below: str | None = None
     target_file_size: str | None = None
+    like: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict)
 
     def replaces_partitions(self, session_mode: str | None) -> bool:
@@ -229,6 +236,8 @@ def write_options(
         small_columns=None if columns is None else tuple(n.strip() for n in columns.split(",") if n.strip()),
         small_below=options.get("smallbelow"),
         target_file_size=options.get("targetfilesize"),
+        like=options.get(LIKE),
+        properties=json.loads(options.get(PROPERTIES, "{}")),
         storage=_storage(options),
     )
 

@@ -18,14 +18,15 @@ from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CoalesceError, CommitUncertain, SpecError, TableExists, TableNotFound
 from coalesce.manifest.paths import LATEST_HINT, version_path
-from coalesce.model.rule import DEFAULT_BELOW, RuleRequest, parse_bytes, resolve, small
+from coalesce.model.rule import DEFAULT_BELOW, RuleRequest, parse_bytes, request_of, resolve, small
 from coalesce.model.spec import field_text
 from coalesce.spark.engine import SparkEngine
-from coalesce.spark.options import Given, WriteOptions, write_options
+from coalesce.spark.options import COLUMNS, CREATE, Given, WriteOptions, write_options
 from coalesce.spark.resolved import storage_at
 from coalesce.spark.schema import nullable
 from coalesce.table.engine import TARGET_FILE_BYTES, Engine
@@ -53,6 +54,9 @@ def save(
     catalog: bool = False,
 ) -> None:
     """Save a DataFrame as `df.write.format("coalesce")` does; or, for the `catalog`, as `saveAsTable` does."""
+    how = (options or {}).get(CREATE)
+    if how is not None:
+        mode = "error" if how == COLUMNS else how  # Spark says "overwrite" for every table it creates
     wanted = _MODES.get(mode.lower())
     if wanted is None:
         raise CoalesceError(f"there is no mode {mode!r}: it is append, overwrite, errorifexists or ignore.")
@@ -60,9 +64,13 @@ def save(
     if partition_by is not None:
         given = replace(given, partition_by=tuple(partition_by))
     try:
-        table = _opened(spark, location, given)
+        table = opened(spark, location, given)
     except TableNotFound:
-        table = _created(spark, location, df, given)
+        if how == COLUMNS:
+            _created(spark, location, df.schema, given)
+            return
+        # Nullable, as Spark saves every file: that a column came from `range` is no promise.
+        table = _created(spark, location, nullable(df.schema), given)
         with _gone_if_it_fails(table):
             _write(spark, table, df, given, overwrite=given.replace_where is not None)
         return
@@ -73,15 +81,17 @@ def save(
         )
     if wanted == "ignore":
         return
-    if not catalog:  # which hands over what the table was created with, and it may have changed since
-        _check_same_table(table, given)
+    if (
+        not catalog or how is not None
+    ):  # the catalog hands over what the table was created with, and it may have changed since
+        check_same_table(table, given)
     _write(spark, table, df, given, overwrite=wanted == "overwrite")
 
 
 def insert(spark: SparkSession, location: str, df: DataFrame, overwrite: bool, options: Given | None = None) -> None:
     """INSERT INTO, or INSERT OVERWRITE, a table that is there. Spark has matched the columns by position already."""
     given = write_options(options or {}, overwrite=overwrite, catalog=True)
-    table = _opened(spark, location, given)
+    table = opened(spark, location, given)
     if len(df.columns) == len(table.schema):
         df = df.toDF(*table.schema.names)
     _write(spark, table, df, given, overwrite=overwrite)
@@ -104,7 +114,8 @@ def _write(spark: SparkSession, table: Table, df: DataFrame, options: WriteOptio
         )
 
 
-def _opened(spark: SparkSession, location: str, options: WriteOptions) -> Table:
+def opened(spark: SparkSession, location: str, options: WriteOptions) -> Table:
+    """The table there, as a session sees it."""
     case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
     return Table(
         storage_at(location, spark),
@@ -125,15 +136,21 @@ def _time_zone(spark: SparkSession, options: WriteOptions) -> str:
 # --- a new table -------------------------------------------------------------------------------------------------
 
 
-def _created(spark: SparkSession, location: str, df: DataFrame, options: WriteOptions) -> Table:
-    size = options.target_file_size
+def _created(spark: SparkSession, location: str, schema: StructType, options: WriteOptions) -> Table:
+    size, rule, partition_by, properties = options.target_file_size, _rule(options), options.partition_by, {}
+    if options.like is not None:
+        model = opened(spark, options.like, options).state
+        partition_by = tuple(field_text(f, model.schema) for f in model.spec.fields)
+        rule, properties = request_of(model.rule, model.spec), dict(model.properties)
+    if size is not None:
+        properties[TARGET_FILE_BYTES] = str(parse_bytes(size))
     return create_table(
         storage_at(location, spark),
         _engines(spark),
-        nullable(df.schema),  # as Spark saves every file: that a column came from `range` is no promise
-        partition_by=options.partition_by or (),
-        rule=_rule(options),
-        properties={} if size is None else {TARGET_FILE_BYTES: str(parse_bytes(size))},
+        schema,
+        partition_by=partition_by or (),
+        rule=rule,
+        properties={**properties, **options.properties},
         time_zone=_time_zone(spark, options),
     )
 
@@ -165,7 +182,7 @@ def _rule(options: WriteOptions) -> RuleRequest | None:
 # --- a table that is there ---------------------------------------------------------------------------------------
 
 
-def _check_same_table(table: Table, options: WriteOptions) -> None:
+def check_same_table(table: Table, options: WriteOptions) -> None:
     """Refuse what says something else of the table than is so: it would be ignored in silence."""
     version = table.state
     own = [field_text(f, table.schema) for f in version.spec.fields]

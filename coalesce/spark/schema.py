@@ -42,6 +42,7 @@ AnyType = TypeVar("AnyType", bound=spark.DataType)
 
 FIELD_ID: Final = "parquet.field.id"
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
+_COMMENT: Final = "comment"  # where Spark keeps a column's comment
 _CHAR_OR_VARCHAR: Final = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps the type of a column it reads as STRING
 
 _TO_SPARK: Final[dict[PrimitiveType, spark.DataType]] = {
@@ -111,7 +112,14 @@ def type_from_spark(type_: spark.DataType, column: str) -> Type:
 def _field_from_spark(field: spark.StructField, place: str) -> Field:
     if _CHAR_OR_VARCHAR in (field.metadata or {}):
         raise _refused(str(field.metadata[_CHAR_OR_VARCHAR]), place)
-    return Field(id=0, name=field.name, type=type_from_spark(field.dataType, place), required=not field.nullable)
+    comment = (field.metadata or {}).get(_COMMENT)
+    return Field(
+        id=0,
+        name=field.name,
+        type=type_from_spark(field.dataType, place),
+        required=not field.nullable,
+        comment=None if comment is None else str(comment),
+    )
 
 
 def _inside(name: str, type_: spark.DataType, nullable: bool, column: str) -> Field:
@@ -128,7 +136,14 @@ def _refused(type_: str, column: str) -> SchemaError:
 
 def spark_schema(fields: Iterable[Field]) -> spark.StructType:
     """Columns as users see them: logical names, nullable as declared."""
-    return spark.StructType([spark.StructField(f.name, spark_type(f.type), not f.required) for f in fields])
+    return spark.StructType(
+        [
+            spark.StructField(
+                f.name, spark_type(f.type), not f.required, None if f.comment is None else {_COMMENT: f.comment}
+            )
+            for f in fields
+        ]
+    )
 
 
 def physical_schema(fields: Iterable[Field]) -> spark.StructType:

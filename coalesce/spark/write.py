@@ -226,6 +226,7 @@ def save(frame: DataFrame, directory: str, directory_columns: Sequence[str]) -> 
         "compression": "zstd",
         "parquet.compression.codec.zstd.level": "1",  # as pyarrow has it; higher ones cost more than they save
         "maxRecordsPerFile": "0",
+        "coalesce.writer": "true",  # `PlainWrites.java` lets nobody else write files into a table
         "parquet.block.size": str(_ROW_GROUP_BYTES),
         "parquet.statistics.truncate.length": str(BOUND_BYTES),
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",

@@ -24,6 +24,7 @@ from coalesce.model.types import (
     DecimalType,
     Field,
     ListType,
+    StructType,
     Value,
 )
 from coalesce.model.version import Version
@@ -408,6 +409,20 @@ def test_a_document_in_another_order_is_the_same_version() -> None:
 
 
 # --- what cannot be written --------------------------------------------------------------------------------------
+
+
+def test_comments_survive() -> None:
+    """Comments of fields at every level are kept, the empty one too; one that is no text is refused."""
+    member = Field(id=21, name="a", type=INT64, comment="")
+    column = Field(id=20, name="s", type=StructType((member,)), comment="über alles")
+    version = replace(make_version(EVERYTHING.schema), schema=Schema((column,)), max_column_id=21)
+    (decoded,) = decode_version(encode_version(version), 0).schema
+    assert decoded.comment == "über alles"
+    assert isinstance(decoded.type, StructType)
+    assert decoded.type.fields[0].comment == ""
+    document = document_of(EVERYTHING)
+    document["schema"]["fields"][0]["comment"] = 7
+    assert wrong(document).where == "schema.fields[0].comment"
 
 
 def test_a_default_inside_a_list_survives() -> None:

@@ -2,11 +2,8 @@ package coalesce.spark;
 
 import java.lang.ref.WeakReference;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Stream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SQLContext;
@@ -34,10 +31,24 @@ public class NativeSource
         StreamSourceProvider,
         DataSourceRegister {
 
+  private static final String CREATES = "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand";
+  private static final String CREATES_AS_SELECT =
+      "org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand";
+
   /** The newest versions this thread has looked up for the query it is analysing: see `newest`. */
   private static final ThreadLocal SEEN = new ThreadLocal();
 
+  /** Spark makes one of each source, in whichever session, when it looks for a source of some name. */
+  public NativeSource() {
+    Session.prepareActive();
+  }
+
   public String shortName() {
+    return "coalesce";
+  }
+
+  /** What stands in Spark's own messages. */
+  public String toString() {
     return "coalesce";
   }
 
@@ -52,11 +63,17 @@ public class NativeSource
   /** The table has a schema of its own, so a given one counts only where CREATE TABLE is to make a table. */
   public BaseRelation createRelation(
       SQLContext context, scala.collection.immutable.Map options, StructType schema) {
+    if (!options.contains(CreateTables.CREATE) && Callers.include(CREATES)) {
+      throw Session.unprepared("CREATE TABLE would make no table");
+    }
     return resolve(context.sparkSession(), options, schema);
   }
 
   public BaseRelation createRelation(
       SQLContext context, SaveMode mode, scala.collection.immutable.Map options, Dataset data) {
+    if (!options.contains(CreateTables.CREATE) && Callers.include(CREATES_AS_SELECT)) {
+      throw Session.unprepared("CREATE TABLE AS SELECT, or saveAsTable, would lose what it was told of the table");
+    }
     Map question = Bridge.question("save");
     question.put("table", location(options));
     question.put("mode", mode.name());
@@ -121,22 +138,8 @@ public class NativeSource
    * it stored when the table was created; nothing else tells the two apart.
    */
   static boolean fromCatalog() {
-    return ((Boolean) StackWalker.getInstance().walk(ASKED_BY_CATALOG)).booleanValue();
-  }
-
-  private static final Function ASKED_BY_CATALOG = new AskedByCatalog();
-
-  private static final class AskedByCatalog implements Function {
-    public Object apply(Object frames) {
-      for (Iterator callers = ((Stream) frames).iterator(); callers.hasNext(); ) {
-        String caller = ((StackWalker.StackFrame) callers.next()).getClassName();
-        if (caller.startsWith("org.apache.spark.sql.execution.datasources.FindDataSourceTable")
-            || caller.startsWith("org.apache.spark.sql.execution.command.CreateDataSourceTable")) {
-          return Boolean.TRUE;
-        }
-      }
-      return Boolean.FALSE;
-    }
+    return Callers.include("org.apache.spark.sql.execution.datasources.FindDataSourceTable")
+        || Callers.include("org.apache.spark.sql.execution.command.CreateDataSourceTable");
   }
 
   /** The table's location as Python's storage takes it: a plain path on this machine, else a URI, both literal. */
@@ -147,7 +150,10 @@ public class NativeSource
       question.put("options", new HashMap(CollectionConverters.asJava(options)));
       return Bridge.ask(question, null);
     }
-    String text = (String) given.get();
+    return location((String) given.get());
+  }
+
+  static String location(String text) {
     java.net.URI uri = new Path(text).toUri();
     return "file".equals(uri.getScheme()) ? uri.getPath() : text;
   }
