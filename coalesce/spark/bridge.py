@@ -187,6 +187,7 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "location": lambda question, _: location(question["options"]),
     "estimate": read.estimate,
     "list": read.listing,
+    "floats": read.floats,
     "insert": _insert,
     "save": _save,
     "columns": _of_session(_columns),

@@ -14,13 +14,16 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from coalesce.errors import PredicateError
 from coalesce.model.schema import Schema, all_fields
-from coalesce.model.types import AtomicType, Field
+from coalesce.model.types import FLOATING, AtomicType, Field
 from coalesce.plan.plan import Plan
+from coalesce.plan.planner import PlannedManifest
 from coalesce.plan.report import Report, counted, human_bytes, make_report
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, And, Bound
@@ -131,6 +134,21 @@ def listing(question: Question, evaluator: Any) -> str:
     plan = _plan(question, found, evaluator)
     _last_scans.put(found.version.table_id, plan)
     return list_files(plan, found.constants, question.get("part"))
+
+
+def floats(question: Question, evaluator: Any) -> str:
+    """The floating-point columns that hold no NaN in any file of the plan, as far as that is known."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    floating = [f for f in found.version.schema if f.type in FLOATING]
+    return json.dumps({"withoutNan": [f.name for f in floating if all(_no_nan(m, f) for m in plan.manifests)]})
+
+
+def _no_nan(planned: PlannedManifest, column: Field) -> bool:
+    nans = planned.index.entries.statistic(f"nan_count_{column.id}")
+    if nans is None:
+        return len(planned.files) == 0
+    return pc.all(pc.equal(nans.take(pa.array(planned.files)), 0), skip_nulls=False).as_py() is True
 
 
 def last_scan(table_id: str) -> Report | None:

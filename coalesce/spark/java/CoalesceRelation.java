@@ -11,7 +11,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -43,13 +42,14 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
     // Nullable throughout, as Spark takes any files to be: it believes what it is told, and a file may lack a column.
     StructType schema = ((StructType) DataType.fromJson((String) answer.get("schema"))).asNullable();
     StructType constants = PlannedFiles.columns((List) answer.get("constants"), schema);
+    PlannedFiles files = PlannedFiles.of(answer, constants);
     String stored = (String) answer.get("stored");
     FileFormat format =
         stored == null
-            ? new ParquetFileFormat()
-            : new MappedParquet(schema, (StructType) DataType.fromJson(stored));
+            ? new ExactParquet(files)
+            : new MappedParquet(schema, (StructType) DataType.fromJson(stored), files);
     return new CoalesceRelation(
-        PlannedFiles.of(answer, constants),
+        files,
         constants,
         schema,
         Option.empty(),
@@ -60,8 +60,9 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
 
   /** The same relation over other files: a selection of these, or the same with an estimate. */
   CoalesceRelation over(PlannedFiles files) {
+    FileFormat format = ((ExactParquet) fileFormat()).over(files);
     return new CoalesceRelation(
-        files, files.partitionSchema(), dataSchema(), bucketSpec(), fileFormat(), options(), sparkSession());
+        files, files.partitionSchema(), dataSchema(), bucketSpec(), format, options(), sparkSession());
   }
 
   /** The index, unless someone has put another one in its place. */

@@ -41,15 +41,20 @@ import scala.jdk.javaapi.CollectionConverters;
  * names are exchanged before Spark builds its reader, in the driver; the reader itself is Spark's and knows only the
  * stored names, and so do the filters that skip row groups.
  */
-public class MappedParquet extends ParquetFileFormat {
+public class MappedParquet extends ExactParquet {
   private static final String DEFAULT = "EXISTS_DEFAULT"; // where Spark looks for what rows older than a column hold
 
   private final StructType logical;
   private final StructType stored; // the same columns, in the same order, named as in the files
 
-  MappedParquet(StructType logical, StructType stored) {
+  MappedParquet(StructType logical, StructType stored, PlannedFiles files) {
+    super(files);
     this.logical = logical;
     this.stored = stored;
+  }
+
+  ExactParquet over(PlannedFiles files) {
+    return new MappedParquet(logical, stored, files);
   }
 
   public Function1 buildReaderWithPartitionValues(
@@ -60,14 +65,14 @@ public class MappedParquet extends ParquetFileFormat {
       Seq filters,
       Map options,
       Configuration configuration) {
-    // A plain ParquetFileFormat, not super: the reader takes its format along to the executors, which lack this class.
+    // A plain ParquetFileFormat, as in ExactParquet.
     return new ParquetFileFormat()
         .buildReaderWithPartitionValues(
             hasBinaryDefault(requiredSchema) ? withoutBatches(session) : session,
             struct(dataSchema, logical, stored),
             partitionSchema,
             struct(requiredSchema, logical, stored),
-            filters(filters),
+            filters(exact(filters)),
             options,
             configuration);
   }

@@ -1,0 +1,42 @@
+package coalesce.spark;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/** Spark's Parquet, but for filters by which its reader would skip row groups that hold matching rows: see `Pushed`. */
+public class ExactParquet extends ParquetFileFormat {
+  private final PlannedFiles files;
+
+  ExactParquet(PlannedFiles files) {
+    this.files = files;
+  }
+
+  /** The same format for a scan of other files. */
+  ExactParquet over(PlannedFiles files) {
+    return new ExactParquet(files);
+  }
+
+  public Function1 buildReaderWithPartitionValues(
+      SparkSession session,
+      StructType dataSchema,
+      StructType partitionSchema,
+      StructType requiredSchema,
+      Seq filters,
+      Map options,
+      Configuration configuration) {
+    // A plain ParquetFileFormat, not super: the reader takes its format along to the executors, which lack this class.
+    return new ParquetFileFormat()
+        .buildReaderWithPartitionValues(
+            session, dataSchema, partitionSchema, requiredSchema, exact(filters), options, configuration);
+  }
+
+  /** The filters that are safe to skip row groups by. Spark checks all of them in the rows. */
+  Seq exact(Seq filters) {
+    return new Pushed(files).exact(filters);
+  }
+}
