@@ -19,4 +19,4 @@ def dataframe(spark: SparkSession, place: Place) -> DataFrame:
 
 def last_scan(place: Place) -> Report | None:
     """The report of the newest scan of the table that has begun in this process."""
-    return read.last_scan(place.version.table_id)
+    return read.last_scan(place.storage.root, place.version.table_id)

@@ -44,7 +44,7 @@ Question = Mapping[str, Any]
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 
 _plans: Remembered[tuple[object, ...], Plan] = Remembered(64)  # from the optimizer to the scan
-_last_scans: Remembered[str, Plan] = Remembered(256)  # by table id
+_last_scans: Remembered[tuple[str, str], Plan] = Remembered(256)  # by place and table id
 
 
 # --- resolve -----------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def listing(question: Question, evaluator: Any) -> str:
     """The files to read, as `PlannedFiles.java` takes them."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    _last_scans.put(found.version.table_id, plan)
+    _last_scans.put((found.storage.root, found.version.table_id), plan)
     return list_files(plan, found.constants, question.get("part"))
 
 
@@ -151,9 +151,9 @@ def _no_nan(planned: PlannedManifest, column: Field) -> bool:
     return pc.all(pc.equal(nans.take(pa.array(planned.files)), 0), skip_nulls=False).as_py() is True
 
 
-def last_scan(table_id: str) -> Report | None:
-    """The report of the newest scan of a table that has begun in this process."""
-    plan = _last_scans.get(table_id)
+def last_scan(root: str, table_id: str) -> Report | None:
+    """The report of the newest scan of the table that lies there that has begun in this process."""
+    plan = _last_scans.get((root, table_id))
     return None if plan is None else plan.report
 
 

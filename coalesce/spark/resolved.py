@@ -1,8 +1,8 @@
 """The versions that queries of this process read, and the storages they lie in.
 
 A query is analysed, optimized and run at different times and on different threads; what ties the three together is a
-key, the id of the commit it reads. A version that has been put away here to make room is read again when it is asked
-for.
+key: the id of the commit it reads, and where the table lies. The id alone is not enough: a copy of a table has the
+same commits. A version that has been put away here to make room is read again when it is asked for.
 """
 
 from collections import OrderedDict
@@ -24,6 +24,7 @@ from coalesce.plan.planner import JudgeOpaque
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.outcomes import Mask
 from coalesce.spark.constants import Constants
+from coalesce.spark.wire import END
 from coalesce.storage import open_storage
 from coalesce.storage.base import Storage
 from coalesce.table.manifests import Manifests
@@ -92,10 +93,11 @@ _versions: Remembered[str, Resolved] = Remembered(256)
 def remember(storage: Storage, version: Version) -> Resolved:
     """Let queries read a version, through the storage it was opened with and that storage's settings."""
     _storages.put(storage.root, storage)
-    resolved = _versions.get(version.commit_id)
+    key = f"{version.commit_id}{END}{storage.root}"
+    resolved = _versions.get(key)
     if resolved is None:
-        resolved = Resolved(version.commit_id, storage, version)
-        _versions.put(version.commit_id, resolved)
+        resolved = Resolved(key, storage, version)
+        _versions.put(key, resolved)
     return resolved
 
 
@@ -124,7 +126,7 @@ def arrivals(until: Resolved, since: int, columns: Resolved) -> Resolved:
 
     Columns are known by their ids, so files of any version can be read with the columns of a later one.
     """
-    key = f"{until.key} {since} {columns.version.number}"
+    key = f"{until.key}{END}{since}{END}{columns.version.number}"
     found = Resolved(key, until.storage, replace(until.version, schema=columns.version.schema), since)
     _versions.put(key, found)
     return found
@@ -135,9 +137,9 @@ def recall(key: str, location: str, version: int) -> Resolved:
     found = _versions.get(key)
     if found is not None:
         return found
-    commit_id, *streamed = key.split()
+    commit_id, _, *streamed = key.split(END)
     found = resolve(location, None, version=version)
-    if found.key != commit_id:
+    if found.version.commit_id != commit_id:
         raise VersionNotFound(f"version {version} of the table at {location} is another one now: read it again.")
     if streamed:
         since, columns = map(int, streamed)

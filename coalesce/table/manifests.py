@@ -1,7 +1,8 @@
 """Reading and writing manifests, through a cache bounded by bytes.
 
 Manifests never change and have names that are never used twice, so a decoded one, together with the index the
-planner builds over it, can be shared by every table object of the process for as long as there is room.
+planner builds over it, can be shared by every table object of the process for as long as there is room. A copy of a
+table has the same names: it is another place, whose files are read for themselves.
 """
 
 from collections import OrderedDict
@@ -92,7 +93,7 @@ class Manifests:
 
     def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         """The manifest `ref` of `version` points to."""
-        key = _key(ref, version)
+        key = self._key(ref, version)
         index = self.cache.get(key)
         if index is None:
             index = self._decoded(ref, version)
@@ -103,7 +104,7 @@ class Manifests:
         """The manifests that `refs` of `version` point to, in order; those that are not held several at a time."""
         for first in range(0, len(refs), _AT_ONCE):
             some = refs[first : first + _AT_ONCE]
-            missing = [ref for ref in some if _key(ref, version) not in self.cache]
+            missing = [ref for ref in some if self._key(ref, version) not in self.cache]
             read: dict[str, ManifestIndex] = {}
             if len(missing) > 1:
                 with ThreadPoolExecutor(len(missing)) as pool:
@@ -114,8 +115,14 @@ class Manifests:
                 if index is None:
                     yield self.load(ref, version)
                 else:
-                    self.cache.put(_key(ref, version), index)
+                    self.cache.put(self._key(ref, version), index)
                     yield index
+
+    def _key(self, ref: ManifestRef, version: Version) -> str:
+        """What a manifest is held under."""
+        became_late = _may_have_been_dates(version, ref.spec_id)
+        path = f"{self.storage.root}\0{ref.path}"
+        return f"{path} as {became_late}" if became_late else path
 
     def _decoded(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         entries = decode_manifest(self._read(ref, version), ref, version.spec_by_id(ref.spec_id))
@@ -140,12 +147,6 @@ class Manifests:
         path = new_manifest_path()
         self.storage.put_if_absent(path, encoded.data)
         return path, encoded
-
-
-def _key(ref: ManifestRef, version: Version) -> str:
-    """What a manifest is held under."""
-    became_late = _may_have_been_dates(version, ref.spec_id)
-    return f"{ref.path} as {became_late}" if became_late else ref.path
 
 
 def _may_have_been_dates(version: Version, spec_id: int) -> tuple[int, ...]:

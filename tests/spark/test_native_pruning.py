@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coalesce
@@ -197,11 +199,22 @@ def test_the_scan_is_sparks_own(events: Table) -> None:
 
 
 def test_file_metadata_columns(events: Table) -> None:
-    """`_metadata` names the files, and row numbers within them work."""
-    rows = events.read().select("k", "_metadata.file_path", "_metadata.row_index").where("k < 5").collect()
-    assert len(rows) == 5
-    assert all(row.file_path.endswith(".parquet") for row in rows)
-    assert all(row.row_index >= 0 for row in rows)
+    """`_metadata` has the files' names, sizes and times as the file system has them, and the rows' places in them."""
+    rows = (
+        events.read()
+        .select("k", "_metadata.*")
+        .where("k < 5")
+        .union(events.read().where("k < 5").select("k", "_metadata.*"))
+        .collect()
+    )
+    assert len(rows) == 10
+    for row in rows:
+        path = Path(unquote(row.file_path).removeprefix("file://").removeprefix("file:"))
+        status = path.stat()
+        assert row.file_name == path.name
+        assert row.file_size == status.st_size
+        assert row.file_modification_time.timestamp() == pytest.approx(status.st_mtime, abs=1)
+        assert pq.read_table(path).column("k")[row.row_index].as_py() == row.k
 
 
 # --- when something is wrong -------------------------------------------------------------------------------------

@@ -1,13 +1,16 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
@@ -37,17 +40,20 @@ public class PlannedFiles implements FileIndex {
   private final Map filters; // what the query asks of every row of this scan, by `Filters.bySql`
   private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
   private final Object part; // the number of the part these files are, or null for all of them
+  private final boolean dated; // whether the query may ask when files were written
 
-  private PlannedFiles(Map table, StructType constants, Map filters, Map estimate, Object part) {
+  private PlannedFiles(
+      Map table, StructType constants, Map filters, Map estimate, Object part, boolean dated) {
     this.table = table;
     this.constants = constants;
     this.filters = filters;
     this.estimate = estimate;
     this.part = part;
+    this.dated = dated;
   }
 
   static PlannedFiles of(Map answer, StructType constants) {
-    return new PlannedFiles(answer, constants, new LinkedHashMap(), null, null);
+    return new PlannedFiles(answer, constants, new LinkedHashMap(), null, null, false);
   }
 
   /**
@@ -63,7 +69,7 @@ public class PlannedFiles implements FileIndex {
     for (int i = 0; i < described.size(); i++) {
       Map one = (Map) described.get(i);
       StructType known = columns((List) one.get("constants"), schema);
-      parts.add(new PlannedFiles(table, known, filters, estimate, one.get("part")));
+      parts.add(new PlannedFiles(table, known, filters, estimate, one.get("part"), dated));
     }
     return parts;
   }
@@ -93,18 +99,19 @@ public class PlannedFiles implements FileIndex {
    * The same files, for a scan under `filters`, with the size of what they leave.
    *
    * <p>Spark shows `listFiles` only the filters that speak of constant columns alone or of other columns alone. Kept
-   * here, `(dt = … AND app = 'A') OR (dt = … AND app = 'B')` prunes too.
+   * here, `(dt = … AND app = 'A') OR (dt = … AND app = 'B')` prunes too. `dated` says that the query has the column
+   * `_metadata`.
    */
-  PlannedFiles under(Map filters) {
+  PlannedFiles under(Map filters, boolean dated) {
     if (filters.isEmpty()) {
-      return new PlannedFiles(table, constants, filters, table, part); // all of it, and that is known
+      return new PlannedFiles(table, constants, filters, table, part, dated); // all of it, and that is known
     }
     Object scan = java.util.UUID.randomUUID().toString();
     Map question = question("estimate", filters);
     question.put("scan", scan);
     Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     answer.put("scan", scan);
-    return new PlannedFiles(table, constants, filters, answer, part);
+    return new PlannedFiles(table, constants, filters, answer, part, dated);
   }
 
   /**
@@ -229,6 +236,32 @@ public class PlannedFiles implements FileIndex {
   }
 
   /**
+   * When files were written, as the file system has it: no entry says. Directories are listed for it, so only queries
+   * pay that have the column `_metadata`.
+   */
+  private static final class Modified {
+    private final Configuration configuration =
+        ((org.apache.spark.sql.classic.SparkSession) SparkSession.active()).sessionState().newHadoopConf();
+    private final HashSet listed = new HashSet();
+    private final HashMap times = new HashMap();
+
+    long at(Path path) {
+      if (listed.add(path.getParent())) {
+        try {
+          FileStatus[] found = path.getFileSystem(configuration).listStatus(path.getParent());
+          for (int i = 0; i < found.length; i++) {
+            times.put(new Path(path.getParent(), found[i].getPath().getName()), Long.valueOf(found[i].getModificationTime()));
+          }
+        } catch (java.io.IOException missing) {
+          return 0L; // reading the file will say what is wrong
+        }
+      }
+      Long time = (Long) times.get(path);
+      return time == null ? 0L : time.longValue();
+    }
+  }
+
+  /**
    * What the planner keeps, as one string: the number of combinations, the combinations, then "combination bytes path"
    * for each file; all separated by NUL, which no path has in it.
    */
@@ -251,6 +284,7 @@ public class PlannedFiles implements FileIndex {
       listing.files[i] = new ArrayList();
       start = end;
     }
+    Modified modified = dated ? new Modified() : null;
     int length = answer.length();
     while (start + 1 < length) {
       int first = answer.indexOf(' ', start + 1);
@@ -259,7 +293,7 @@ public class PlannedFiles implements FileIndex {
       int combination = Integer.parseInt(answer.substring(start + 1, first));
       long bytes = Long.parseLong(answer.substring(first + 1, second));
       Path path = new Path(prefix + answer.substring(second + 1, end));
-      FileStatus status = new FileStatus(bytes, false, 1, BLOCK, 0L, path);
+      FileStatus status = new FileStatus(bytes, false, 1, BLOCK, modified == null ? 0L : modified.at(path), path);
       listing.files[combination].add(new FileStatusWithMetadata(status, NO_METADATA));
       start = end;
     }

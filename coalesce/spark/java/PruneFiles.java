@@ -138,7 +138,8 @@ public class PruneFiles extends Rule {
       }
       PlannedFiles files;
       try {
-        files = relation.files().under(filters);
+        // What a scan gives besides the table's columns is `_metadata`.
+        files = relation.files().under(filters, scan.output().size() > relation.schema().length());
       } catch (RuntimeException failed) {
         return null; // if something is really wrong, the scan will say so
       }
