@@ -4,7 +4,10 @@ The reader skips row groups by dictionaries, bounds and page indexes, which do n
 is right, rows in memory say: plain Parquet files lose the same rows.
 """
 
+import random
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,3 +140,86 @@ def _without_nan(table: Table) -> list[str]:
     """The columns by whose bounds a scan of the whole table skips row groups, whatever the filter."""
     relation = table.read()._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation()
     return sorted(relation.location().columnsWithoutNan())
+
+
+# --- everything else ---------------------------------------------------------------------------------------------
+
+# Of each column the values that its files hold, one or two in each, and what conditions compare it with.
+VALUES: dict[str, tuple[pa.DataType, list[object], list[str]]] = {
+    "tiny": (pa.int8(), [-128, 0, 127, None], ["-128Y", "0Y", "127Y", "128", "1.5BD"]),
+    "small": (pa.int16(), [-32768, -1, 32767, None], ["-32768S", "-1S", "40000", "0.0D"]),
+    "price": (
+        pa.decimal128(9, 2),
+        [Decimal("-0.01"), Decimal("0.00"), Decimal("1.10"), None],
+        ["0", "1.1BD", "-0.011BD"],
+    ),
+    "total": (
+        pa.decimal128(38, 4),
+        [Decimal(-(10**20)), Decimal("0.0001"), Decimal(10**30), None],
+        ["0", "1e20D", "0.0001BD"],
+    ),
+    "day": (
+        pa.date32(),
+        [date(1, 1, 1), date(1500, 2, 28), date(1582, 10, 4), date(1582, 10, 15), date(1969, 12, 31), None],
+        ["DATE '1582-10-15'", "DATE '1500-03-01'", "DATE '0001-01-01'", "DATE '1970-01-01'"],
+    ),
+    "at": (
+        pa.timestamp("us", "UTC"),
+        [
+            datetime(1, 1, 1, tzinfo=UTC), datetime(1582, 10, 4, 23, tzinfo=UTC), datetime(1899, 12, 31, tzinfo=UTC),
+            datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), None,
+        ],
+        ["TIMESTAMP '1582-10-15 00:00:00'", "TIMESTAMP '1900-01-01 00:00:00'", "TIMESTAMP '1970-01-01 00:00:00'"],
+    ),
+    "clock": (
+        pa.timestamp("us"),
+        [datetime(1500, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 1), datetime(9999, 12, 31), None],
+        ["TIMESTAMP_NTZ '1500-01-01 00:00:00'", "TIMESTAMP_NTZ '1970-01-01 00:00:00'", "DATE '9999-12-31'"],
+    ),
+    "text": (
+        pa.string(),
+        ["", "a", "a ", "A", "\u00e9", "e\u0301", "\U0001f600", "\uffff", "x" * 80 + "a", "x" * 80 + "b", None],
+        ["''", "'a'", "'a '", "'\u00e9'", "'\U0001f600'", "'\uffff'", f"'{'x' * 80}a'", f"'{'x' * 64}'"],
+    ),
+    "raw": (pa.binary(), [b"", b"\x00", b"\x7f", b"\x80", b"\xff\xff", None], ["X''", "X'00'", "X'80'", "X'FF'"]),
+    "flag": (pa.bool_(), [True, False, None], ["true", "false"]),
+}  # fmt: skip
+
+
+def _condition(rng: random.Random) -> str:
+    """A comparison of a column, plain or inside a struct, as the Parquet reader may get to see it."""
+    name = rng.choice(list(VALUES))
+    literals = VALUES[name][2]
+    column = rng.choice([name, name, f"st.{name}"])
+    one, other = rng.choice(literals), rng.choice(literals)
+    simple = rng.choice(["=", "<", "<=", ">", ">=", "<>", "<=>"])
+    condition = rng.choice(
+        [
+            f"{column} {simple} {one}", f"{column} {simple} {one}", f"{column} IN ({one}, {other})",
+            f"{column} NOT IN ({one}, {other})", f"{column} BETWEEN {one} AND {other}", f"{column} IS NULL",
+            f"{column} IS NOT NULL", f"{column} = {one} OR {name} > {other}", f"{column} IN ({one}, NULL)",
+        ]
+    )  # fmt: skip
+    if name == "text" and rng.random() < 0.4:
+        start = rng.choice(["", "a", "\U0001f600", "\uffff", "x" * 70, "x" * 80 + "a", "e"])
+        condition = rng.choice([f"startswith({column}, '{start}')", f"{column} LIKE '{start}%'"])
+    return rng.choice([condition, condition, f"NOT ({condition})", f"{condition} AND k >= 0"])
+
+
+def _typed_rows() -> pa.Table:
+    """Files of two rows: a value twice, a value and NULL, a value and another, in turn."""
+    count = max(len(values) for _, values, _ in VALUES.values()) + 2
+    typed = {}
+    for name, (type_, values, _) in VALUES.items():
+        seconds = [values[n % len(values)] if n % 3 == 0 else None if n % 3 == 1 else values[0] for n in range(count)]
+        pairs = [(values[n % len(values)], seconds[n]) for n in range(count)]
+        typed[name] = pa.array([value for pair in pairs for value in pair], type_)
+    struct = pa.StructArray.from_arrays(list(typed.values()), names=list(typed))
+    groups = pa.array([n // 2 for n in range(2 * count)], pa.int32())
+    return pa.table({"g": groups, "k": range(2 * count), **typed, "st": struct})
+
+
+def test_every_type_compares_as_in_memory(spark: "SparkSession", tmp_path: Path) -> None:
+    """Random comparisons over all types: before 1582, beyond ASCII, at the ends of integers, of NULL alone."""
+    rng = random.Random(10)
+    _check(*_both_ways(spark, tmp_path / "t", _typed_rows(), "g"), [_condition(rng) for _ in range(30)])
