@@ -80,7 +80,7 @@ def unknown_name(name: str, known: tuple[str, ...], *, may_be_text: bool) -> str
 def mistake_in(leaf: Written, field: Field) -> Mistake | None:
     """What is wrong with a condition on this column that could not be bound, if it is surely wrong."""
     position = leaf.column.position
-    if leaf.column.casts or isinstance(leaf, NullTest):
+    if leaf.column.casts or isinstance(leaf, NullTest) or _has_null(leaf):
         return None
     if not is_atomic(field.type):
         return Mistake(
@@ -102,8 +102,20 @@ def mistake_in(leaf: Written, field: Field) -> Mistake | None:
             return None
 
 
+def _has_null(leaf: Written) -> bool:
+    """Whether it compares with NULL, which Spark takes for a value of any type."""
+    match leaf:
+        case Comparison(_, _, literal):
+            return literal.value is None
+        case Membership(_, literals):
+            return any(literal.value is None for literal in literals)
+        case _:
+            return False
+
+
 def _misfit(name: str, type_: AtomicType, literal: Literal) -> Mistake | None:
-    if literal.value is None or literal.type is None or literal.type == type_:
+    assert literal.type is not None  # it is not NULL
+    if literal.type == type_:
         return None
     if type_ == STRING and literal.type != BINARY:
         shown = display(literal.type, literal.value)
