@@ -65,12 +65,12 @@ class PortableSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns that are asked for. Spark asks before it reads, and then reads the same version."""
-        options = read_options(self.options, Source.PORTABLE)
+        options = read_options(self._given(), Source.PORTABLE)
         return spark_schema(_fields(self._table(options), options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads the version that `schema` was asked of."""
-        options = read_options(self.options, Source.PORTABLE)
+        options = read_options(self._given(), Source.PORTABLE)
         table = self._table(options)
         fields = _fields(table, options)
         check_given_columns(schema, spark_schema(fields))
@@ -78,7 +78,7 @@ class PortableSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002 - Spark's signature
         """What writes rows and commits them once."""
-        options = write_options(self.options, Source.PORTABLE, overwrite=overwrite)
+        options = write_options(self._given(), Source.PORTABLE, overwrite=overwrite)
         path = location(self.options)
         try:
             table = Table(open_storage(path, options=options.storage), (ArrowEngine(),))
@@ -88,6 +88,15 @@ class PortableSource(DataSource):
                 "coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark)."
             ) from None
         return PortableWriter(table.place(), overwrite, options)
+
+    def _given(self) -> Mapping[str, str]:
+        """The options, unless the catalog asks, where Spark does not tell a source in Python where a table lies."""
+        if "provider" in self.options or not self.options:
+            raise CoalesceError(
+                "a table of the catalog does not work through a source in Python, which is not told where it lies: "
+                "read it with load(path), and write to it with save(path)."
+            )
+        return self.options
 
     def _table(self, options: ReadOptions) -> Table:
         table = Table(open_storage(location(self.options), options=options.storage), (ArrowEngine(),))

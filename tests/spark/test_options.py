@@ -51,6 +51,10 @@ try:
     nowhere.save(sys.argv[1] + "-no")
 except Exception as error:
     answers["no table"] = str(error)
+try:
+    spark.sql(f"CREATE TABLE t USING coalesce LOCATION '{place}'")
+except Exception as error:
+    answers["catalog"] = str(error)
 print(json.dumps(answers))
 spark.stop()
 """
@@ -102,6 +106,7 @@ def test_writes_through_connect(connect: dict[str, Any]) -> None:
         check_write(case, mode, CONNECT, found)
     assert "there is no coalesce table at" in connect["no table"]
     assert "coalesce.create(path" in connect["no table"]
+    assert "read it with load(path)" in connect["catalog"]
 
 
 def test_reads(spark: "SparkSession", tmp_path: Path) -> None:
