@@ -5,21 +5,25 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.types as at
 
-from coalesce.arrow.fit import fitted, map_entries
+from coalesce.arrow.fit import default_of, fitted, map_entries
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_schema, arrow_type, type_from_arrow
 from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec
 from coalesce.model.types import Field, ListType, MapType, StructType, is_atomic
 from coalesce.table.match import inside, is_widening, matched, misfit, refusal
 
 
-def conform(rows: pa.Table, schema: Schema) -> pa.Table:
-    """The rows under the table's own names, order and types, or one SchemaError that names all that is wrong."""
-    found, problems = matched(schema.fields, rows.column_names, "")
+def conform(rows: pa.Table, schema: Schema, spec: Spec | None = None) -> pa.Table:
+    """The rows under the table's own names, order and types, or one SchemaError that names all that is wrong.
+
+    With a spec, the rows have to bring the columns that it makes tuples of.
+    """
+    found, problems = matched(schema.fields, rows.column_names, "", () if spec is None else spec.sources)
     columns = []
     for field, index in zip(schema.fields, found, strict=True):
         if index is None:
-            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, arrow_type(field.type))]))
+            columns.append(pa.chunked_array([default_of(field, rows.num_rows)]))
             continue
         wrong_types = list(_type_problems(rows.schema.field(index).type, field, field.name))
         problems += wrong_types
@@ -76,7 +80,7 @@ def _is_list(given: pa.DataType) -> bool:
 def _converted(column: pa.ChunkedArray, field: Field, problems: list[str]) -> pa.ChunkedArray:
     """The column in the table's type; what cannot be is added to `problems`."""
     try:
-        chunks = [fitted(chunk, field.type, _by_name, _null) for chunk in column.chunks]
+        chunks = [fitted(chunk, field.type, _by_name, default_of) for chunk in column.chunks]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         problems.append(f"column {field.name!r} does not fit {field.type}: {error}.")
         return column
@@ -91,10 +95,6 @@ def _converted(column: pa.ChunkedArray, field: Field, problems: list[str]) -> pa
 
 def _by_name(field: Field, members: Sequence[pa.Field]) -> int | None:
     return next((i for i, m in enumerate(members) if m.name.lower() == field.name.lower()), None)
-
-
-def _null(field: Field, count: int) -> pa.Array:
-    return pa.nulls(count, arrow_type(field.type))
 
 
 def _nulls_in_required(array: pa.Array, field: Field, place: str) -> Iterator[tuple[str, int]]:

@@ -1,6 +1,6 @@
 """The engine that needs nothing but pyarrow."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ class ArrowEngine:
 
     def write(self, place: Place, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed."""
-        return write(place, _rows(data))
+        return write(place, _rows(data, place.version.schema.names))
 
     def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
         """Write the rows of `files` on which `drop` is not TRUE into new files."""
@@ -51,7 +51,7 @@ class ArrowEngine:
         return ArrowScan(place, plan, columns)
 
 
-def _rows(data: Any) -> pa.Table:
+def _rows(data: Any, columns: Collection[str]) -> pa.Table:
     """The rows as one table: which file a row goes to depends on how many others have its tuple."""
     if isinstance(data, pa.Table):
         return data
@@ -60,5 +60,5 @@ def _rows(data: Any) -> pa.Table:
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
     if is_frame(data):
-        return rows_of(data)
+        return rows_of(data, columns)
     raise SchemaError(f"a {type(data).__name__} has no rows to write; give a pyarrow table or a pandas data frame.")

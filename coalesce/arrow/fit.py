@@ -13,7 +13,19 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from coalesce.model.arrow_schema import arrow_field, arrow_type
-from coalesce.model.types import BINARY, BOOLEAN, STRING, Field, ListType, MapType, StructType, Type
+from coalesce.model.types import (
+    BINARY,
+    BOOLEAN,
+    STRING,
+    Field,
+    ListType,
+    MapType,
+    StructType,
+    Type,
+    Value,
+    is_atomic,
+)
+from coalesce.model.values import column_of
 
 _BLANKS: Final[dict[Type, object]] = {BOOLEAN: False, STRING: "", BINARY: b""}
 
@@ -53,6 +65,18 @@ def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> 
             return _map_of(keys, items, type_, array)
         case _:
             return array if array.type == target else array.cast(target)
+
+
+def default_of(field: Field, count: int) -> pa.Array:
+    """What a column holds in rows that do not have it: its default, or NULL."""
+    return repeated(field.type, field.default, count)
+
+
+def repeated(type_: Type, value: Value, count: int) -> pa.Array:
+    """One value so many times; NULL stands for anything nested."""
+    if value is None or not is_atomic(type_):
+        return pa.nulls(count, arrow_type(type_))
+    return pa.repeat(column_of(type_, [value])[0], count)  # type: ignore[arg-type]
 
 
 def _struct_of(children: Sequence[pa.Array], type_: StructType, like: pa.Array) -> pa.Array:

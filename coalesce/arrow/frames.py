@@ -3,6 +3,7 @@
 pandas is never imported here: whoever has a data frame has it imported already.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
@@ -24,12 +25,21 @@ def schema_of(frame: Any) -> pa.Schema:
         raise _refused(frame, error) from error
 
 
-def rows_of(frame: Any) -> pa.Table:
-    """The frame's rows; None, NaN, NaT and NA are NULL, as they are to pandas."""
+def rows_of(frame: Any, columns: Collection[str]) -> pa.Table:
+    """The frame's rows; None, NaN, NaT and NA are NULL, as they are to pandas.
+
+    A level of the index that has the name of one of `columns` is that column; other levels only label the rows.
+    """
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        return pa.Table.from_pandas(_with_levels(frame, columns), preserve_index=False)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise _refused(frame, error) from error
+
+
+def _with_levels(frame: Any, columns: Collection[str]) -> Any:
+    known = {name.lower() for name in columns}
+    named = [name for name in frame.index.names if isinstance(name, str) and name.lower() in known]
+    return frame.reset_index(level=named) if named else frame
 
 
 def _refused(frame: Any, error: Exception) -> SchemaError:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.fit import fitted
+from coalesce.arrow.fit import default_of, fitted, repeated
 from coalesce.errors import CorruptMetadata, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_schema, arrow_type
 from coalesce.model.datafile import DataFile
@@ -25,8 +25,7 @@ from coalesce.model.rule import Group
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity
-from coalesce.model.types import FLOATING, Field, Type, Value, is_atomic
-from coalesce.model.values import column_of
+from coalesce.model.types import FLOATING, Field, Type, Value
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 
@@ -145,17 +144,17 @@ class OpenFile:
     def _absent(self, field: Field, rows: int) -> pa.Array:
         """A column that is not read from the file."""
         if field.id in self.constants:
-            return _repeated(field.type, self.constants[field.id], rows)
+            return repeated(field.type, self.constants[field.id], rows)
         if any(f.source_id == field.id for f in self.spec.fields):
             raise CorruptMetadata(
                 self.entry.path,
                 f"the file lacks the partition column {field.name!r}, and its entry does not say what it holds.",
             )
-        return _default(field, rows)
+        return default_of(field, rows)
 
     def _fitted(self, column: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
         try:
-            chunks = [fitted(chunk, type_, self._find, _default) for chunk in column.chunks]
+            chunks = [fitted(chunk, type_, self._find, default_of) for chunk in column.chunks]
         except pa.ArrowException as error:
             raise _unreadable(self.entry, error) from error
         return pa.chunked_array(chunks, arrow_type(type_))
@@ -220,16 +219,6 @@ def _leaf_count(type_: pa.DataType) -> int:
     if pa.types.is_dictionary(type_):
         return 1
     return sum(_leaf_count(type_.field(i).type) for i in range(type_.num_fields)) if type_.num_fields else 1
-
-
-def _default(field: Field, rows: int) -> pa.Array:
-    return _repeated(field.type, field.default, rows)
-
-
-def _repeated(type_: Type, value: Value, rows: int) -> pa.Array:
-    if value is None or not is_atomic(type_):
-        return pa.nulls(rows, arrow_type(type_))
-    return pa.repeat(column_of(type_, [value])[0], rows)  # type: ignore[arg-type]
 
 
 def _bare(rows: int) -> pa.Table:

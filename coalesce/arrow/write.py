@@ -40,7 +40,7 @@ def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list
     Rows that have been in the table before bring their ids and versions along as `lineage`.
     """
     version, spec, schema = place.version, place.version.spec, place.version.schema
-    rows = conform(rows, schema)
+    rows = conform(rows, schema, spec)
     refuse_outside(rows, schema, place.within)
     if rows.num_rows == 0:
         return []

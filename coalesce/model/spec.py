@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from coalesce.arguments import check_texts
 from coalesce.errors import SpecError
 from coalesce.model.schema import Schema
-from coalesce.model.transforms import Identity, Transform, result_type, transform
+from coalesce.model.transforms import Identity, Transform, Void, result_type, transform
 from coalesce.model.types import AtomicType, Value, is_atomic
 
 LogicalTuple = tuple[Value, ...]
@@ -54,6 +54,11 @@ class Spec:
                 return field
         known = ", ".join(f.name for f in self.fields) or "none"
         raise SpecError(f"there is no partition field {name!r}; the partition fields are {known}.")
+
+    @property
+    def sources(self) -> frozenset[int]:
+        """The ids of the columns that tuples say something of."""
+        return frozenset(f.source_id for f in self.fields if not isinstance(f.transform, Void))
 
     def types(self, schema: Schema) -> tuple[AtomicType, ...]:
         """The types of a tuple's components under `schema`."""

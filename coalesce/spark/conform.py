@@ -13,7 +13,9 @@ from pyspark.sql import types as spark
 
 from coalesce.errors import SchemaError
 from coalesce.model.schema import Schema
-from coalesce.model.types import Field, ListType, MapType, StructType, Type, is_atomic
+from coalesce.model.spec import Spec
+from coalesce.model.types import DecimalType, Field, ListType, MapType, PrimitiveType, StructType, Type, is_atomic
+from coalesce.predicate.render import literal_sql
 from coalesce.spark.schema import spark_type, type_from_spark
 from coalesce.table.match import inside, is_widening, matched, misfit, refusal
 
@@ -34,10 +36,13 @@ def name_of(field: Field) -> str:
     return f"c{field.id}"
 
 
-def conform(frame: DataFrame, schema: Schema) -> Conformed:
-    """The rows in the table's types, or one SchemaError that names all that is wrong."""
+def conform(frame: DataFrame, schema: Schema, spec: Spec | None = None) -> Conformed:
+    """The rows in the table's types, or one SchemaError that names all that is wrong.
+
+    With a spec, the rows have to bring the columns that it makes tuples of.
+    """
     given = frame.schema.fields
-    found, problems = matched(schema.fields, [f.name for f in given], "")
+    found, problems = matched(schema.fields, [f.name for f in given], "", () if spec is None else spec.sources)
     for field, index in zip(schema.fields, found, strict=True):
         if index is not None:
             problems += _type_problems(given[index].dataType, field, field.name)
@@ -47,9 +52,8 @@ def conform(frame: DataFrame, schema: Schema) -> Conformed:
     columns: list[Column] = []
     forbidden: list[tuple[str, Column]] = []
     for field, index in zip(schema.fields, found, strict=True):
-        source = spark.StructField("", spark.NullType()) if index is None else given[index]
-        column = F.lit(None) if index is None else F.col(f"g{index}")
-        converted = _converted(column, source.dataType, field.type)
+        source = _missing_field(field) if index is None else given[index]
+        converted = _missing(field) if index is None else _converted(F.col(f"g{index}"), source.dataType, field.type)
         # By position inside structs, and only where something differs, if no more than a name or an id.
         columns.append(converted.cast(spark_type(field.type, physical=True)).alias(name_of(field)))
         forbidden += _forbidden(F.col(name_of(field)), source.dataType, source.nullable, field, field.name)
@@ -107,7 +111,7 @@ def _converted(column: Column, given: spark.DataType, type_: Type) -> Column:
             parts = []
             for number, (member, index) in enumerate(zip(members, _positions(given, members), strict=True)):
                 if index is None:
-                    part = F.lit(None).cast(spark_type(member.type, physical=True))
+                    part = _missing(member).cast(spark_type(member.type, physical=True))
                 else:
                     source = given.fields[index]
                     part = _converted(column.getField(source.name), source.dataType, member.type)
@@ -126,6 +130,17 @@ def _converted(column: Column, given: spark.DataType, type_: Type) -> Column:
             return F.map_from_entries(entries)
         case _:
             raise AssertionError(f"{given} was found to fit {type_}")
+
+
+def _missing(field: Field) -> Column:
+    """What a column holds that the rows do not bring: its default, or NULL."""
+    if field.default is None or not isinstance(field.type, PrimitiveType | DecimalType):
+        return F.lit(None)
+    return F.expr(literal_sql(field.type, field.default))
+
+
+def _missing_field(field: Field) -> spark.StructField:
+    return spark.StructField("", spark.NullType(), nullable=field.default is None)
 
 
 def _same_shape(given: spark.DataType, type_: Type) -> bool:
@@ -160,7 +175,7 @@ def _forbidden(
     match field.type, given:
         case StructType(members), spark.StructType():
             for member, index in zip(members, _positions(given, members), strict=True):
-                source = spark.StructField("", spark.NullType()) if index is None else given.fields[index]
+                source = _missing_field(member) if index is None else given.fields[index]
                 value = column.getField(member.physical_name)
                 name = inside(place, member.name)
                 for where, condition in _forbidden(value, source.dataType, source.nullable, member, name):

@@ -75,7 +75,7 @@ class WriteReport:
 def write(place: Place, frame: DataFrame, report: WriteReport | None = None) -> list[DataFile]:
     """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
     session = own_session(frame.sparkSession, SETTINGS)
-    rows = conform(in_session(frame, session), place.version.schema)
+    rows = conform(in_session(frame, session), place.version.schema, place.version.spec)
     return write_conformed(session, place, rows, WriteReport() if report is None else report)
 
 

@@ -1,10 +1,11 @@
 """Whether rows fit a table, by names and types alone: what every engine asks before it writes anything.
 
 Columns are matched by name as Spark does by default, without regard to case, at every level of nesting. A column that
-is missing is NULL if it may be; a narrower type is widened; whatever would change a value is refused.
+is missing holds its default, or NULL if it may be, but a partition column without a default has to be there; a narrower
+type is widened; whatever would change a value is refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from coalesce.errors import SchemaError
@@ -35,10 +36,13 @@ def is_widening(source: Type, target: Type) -> bool:
     return source == FLOAT and target == DOUBLE
 
 
-def matched(fields: Sequence[Field], given: Sequence[str], place: str) -> tuple[list[int | None], list[str]]:
+def matched(
+    fields: Sequence[Field], given: Sequence[str], place: str, partition_columns: Collection[int] = ()
+) -> tuple[list[int | None], list[str]]:
     """For each field the position among the given names, or None; and what is wrong with the names.
 
-    `place` is the column whose members these are, or `''`.
+    `place` is the column whose members these are, or `''`. Rows have to say which logical partition they are of: a
+    field whose id is in `partition_columns` may be missing only if it has a default.
     """
     problems = []
     positions: dict[str, int] = {}
@@ -56,7 +60,12 @@ def matched(fields: Sequence[Field], given: Sequence[str], place: str) -> tuple[
     problems += [
         f"column {inside(place, field.name)!r} is required and missing."
         for field, position in zip(fields, found, strict=True)
-        if position is None and field.required
+        if position is None and field.default is None and field.required
+    ]
+    problems += [
+        f"partition column {field.name!r} is missing; name a column of the rows so (NULL is a value of it as well)."
+        for field, position in zip(fields, found, strict=True)
+        if position is None and field.default is None and not field.required and field.id in partition_columns
     ]
     return found, problems
 

@@ -22,8 +22,10 @@ from coalesce.model.types import (
     DecimalType,
     Type,
 )
+from coalesce.table.evolve import add_column, evolve_spec
 from coalesce.table.match import is_widening
 from tests.arrow.generated import Generated, plain_rows, tables
+from tests.builders import make_version
 
 SECOND_ONE = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
 SMALL_MAP = pa.map_(pa.large_string(), pa.int8())
@@ -70,6 +72,40 @@ def test_missing_nullable_columns_are_null() -> None:
         {"a": None, "s": {"x": 1, "y": None}},
         {"a": None, "s": None},
     ]
+
+
+def test_missing_columns_hold_their_default() -> None:
+    """As rows do that were written before the column was there; required columns and members too, and 0 is a value."""
+    version = make_version(pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.int64())]))]))
+    version = add_column(version, "d", "date", default="2026-05-17", required=True)
+    version = add_column(version, "z", "int64", default=0)
+    version = add_column(version, "s.y", "string", default="")
+    assert conform(pa.table({"a": [1, 2], "s": [{"x": 3}, None]}), version.schema).to_pylist() == [
+        {"a": 1, "s": {"x": 3, "y": ""}, "d": date(2026, 5, 17), "z": 0},
+        {"a": 2, "s": None, "d": date(2026, 5, 17), "z": 0},
+    ]
+
+
+def test_a_missing_partition_column_is_refused() -> None:
+    """Which logical partition rows are of has to be said; NULL is one, and was taken in silence."""
+    version = make_version(
+        pa.schema([("dt", pa.date32()), ("app", pa.string()), ("n", pa.int64()), ("v", pa.int64())]),
+        ["dt", "bucket(4, app)", "void(v)"],
+    )
+    with pytest.raises(SchemaError) as caught:
+        conform(pa.table({"n": [1]}), version.schema, version.spec)
+    assert "partition column 'dt' is missing" in str(caught.value)
+    assert "partition column 'app' is missing" in str(caught.value)
+    assert "'v'" not in str(caught.value)
+    rows = pa.table({"n": [1], "dt": pa.nulls(1), "APP": pa.nulls(1)})
+    assert conform(rows, version.schema, version.spec).num_rows == 1
+
+
+def test_a_missing_partition_column_with_a_default_is_no_mistake() -> None:
+    """The rows are of the default's partition."""
+    version = add_column(make_version(pa.schema([("n", pa.int64())])), "app", "string", default="web")
+    version = evolve_spec(version, add="app")
+    assert conform(pa.table({"n": [1]}), version.schema, version.spec).to_pylist() == [{"n": 1, "app": "web"}]
 
 
 def test_one_error_names_everything() -> None:

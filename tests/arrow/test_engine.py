@@ -63,3 +63,22 @@ def test_nanoseconds_of_pandas(tmp_path: Path) -> None:
     ArrowEngine().write(place, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000001"])}))
     with pytest.raises(SchemaError, match="would lose data"):
         ArrowEngine().write(place, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000000001"])}))
+
+
+def test_index_levels_that_are_columns(tmp_path: Path) -> None:
+    """`set_index(["dt", "app"])` moves columns to the index; they are the rows' columns all the same."""
+    frame = pd.DataFrame({"app": ["a", "b"], "dt": ["x", "y"], "n": [1, 2]})
+    version = make_version(pa.schema([("dt", pa.string()), ("app", pa.string()), ("n", pa.int64())]), ["dt", "app"])
+    for number, indexed in enumerate(
+        [frame.set_index(["dt", "app"]), frame.rename(columns={"app": "APP"}).set_index("APP"), frame]
+    ):
+        place = make_place(tmp_path / str(number), version)
+        files = ArrowEngine().write(place, indexed)
+        assert sorted(t for f in files for t in f.tuples or ()) == [("x", "a"), ("y", "b")]
+
+
+def test_a_level_beside_a_column_of_its_name(tmp_path: Path) -> None:
+    """Two values for one column: refused."""
+    frame = pd.DataFrame({"app": ["a"], "n": [1]}).set_index("app", drop=False)
+    with pytest.raises(SchemaError, match="app"):
+        ArrowEngine().write(make_place(tmp_path, make_version(TABLE.schema)), frame)

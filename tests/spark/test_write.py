@@ -244,6 +244,24 @@ def test_null_in_a_required_column_is_refused(spark: "SparkSession", make: Make,
     assert table.count() == 2
 
 
+def test_missing_columns_hold_their_default_or_are_refused(spark: "SparkSession", make: Make) -> None:
+    """A partition column has to be there unless it has a default; other columns and members without one are NULL."""
+    table = make(pa.schema([("app", pa.string()), ("n", pa.int64()), ("s", pa.struct([("x", pa.int64())]))]), ("app",))
+    table.add_column("d", "date", default="2026-05-17", required=True)
+    table.add_column("s.y", "string", default="it's")
+    frame = spark.sql("SELECT 'a' AS app, named_struct('x', 1L) AS s")
+    with pytest.raises(SchemaError, match="partition column 'app' is missing"):
+        table.append(frame.drop("app"))
+    with pytest.raises(SchemaError, match="partition column 'app' is missing"):
+        table.overwrite_partitions(frame.drop("app"))
+    assert stored(table) == set()
+    table.evolve(drop="app", add="d")
+    table.append(frame)
+    (row,) = table.scan().to_arrow().to_pylist()
+    assert row == {"app": "a", "n": None, "s": {"x": 1, "y": "it's"}, "d": date(2026, 5, 17)}
+    assert [f.tuples for f in table.files()] == [((20_590,),)]
+
+
 def test_columns_are_matched_by_name_at_every_level(spark: "SparkSession", make: Make) -> None:
     """Order and case do not matter, narrower types widen, what is missing and may be NULL is."""
     inner = pa.struct([("a", pa.int64()), ("b", pa.string())])
