@@ -17,6 +17,7 @@ CONFLICTS = tuple(
         "test_a_delete_and_an_append_of_the_same_app_conflict",
         "test_a_delete_by_another_column_is_judged_by_statistics",
         "test_rows_whose_tuples_are_unknown_conflict_with_every_delete",
+        "test_two_deletes_of_the_same_file_conflict",
         "test_a_merge_is_no_conflict",
         "test_a_rollback_that_brings_rows_back_conflicts",
     )
@@ -113,12 +114,12 @@ MUTANTS = (
         seen="a delete that raced with a rollback leaves rows it should have taken, and says nothing",
     ),
     Mutant(
-        name="conflicts: rows added just after are not looked at",
+        name="conflicts: files that came are taken for files that went",
         file="coalesce/table/conflicts.py",
-        old='index.entries.core.column("added_version"))[planned.files] > base.number',
-        new='index.entries.core.column("added_version"))[planned.files] > base.number + 1',
+        old="wanted = lost_files(base, head, manifests)",
+        new="wanted = lost_files(head, base, manifests)",
         tests=CONFLICTS,
-        seen="a delete and an append of the same app at once: neither is refused, and rows stay that should go",
+        seen="two deletes of different rows of one shared file: each brings the other's rows back",
     ),
     Mutant(
         name="changes: what a merge moves is lost",
