@@ -44,7 +44,10 @@ from coalesce.spark.options import ReadOptions, Source, WriteOptions, location, 
 from coalesce.spark.schema import check_given_columns, spark_schema
 from coalesce.spark.staged import StagedEngine, StagedFiles
 from coalesce.storage import open_storage
+from coalesce.table.changes import paths_only_in
 from coalesce.table.engine import Place
+from coalesce.table.log import Log
+from coalesce.table.manifests import Manifests
 from coalesce.table.match import outside, refusal
 from coalesce.table.table import Table
 
@@ -267,7 +270,7 @@ class PortableWriter(DataSourceArrowWriter):
         """Commit what all tasks have written, and delete it if the write was made before."""
         written = [message for message in messages if isinstance(message, Written)]
         settings = written[0].settings if written else Settings()
-        engine, options, staged = StagedEngine(), self.options, StagedFiles(_files(messages))
+        engine, options, staged = StagedEngine(), self.options, StagedFiles(_files(messages), self.place.version)
         table = self._table(settings, engine)
         if not self.overwrite:
             table.append(staged, applies=options.applies)
@@ -280,9 +283,18 @@ class PortableWriter(DataSourceArrowWriter):
             self.abort(messages)
 
     def abort(self, messages: list[Any]) -> None:
-        """Remove what the tasks that came to an end have written; the others have cleaned up after themselves."""
+        """Remove what the tasks that came to an end have written; the others have cleaned up after themselves.
+
+        Spark asks for it after every failed commit, and one whose answer was lost has happened all the same.
+        """
+        storage = self.place.storage
+        try:
+            named = paths_only_in(Log(storage).head(), self.place.version, Manifests(storage))
+        except CoalesceError:
+            return  # it cannot be told, and files that no version names harm nobody
         for file in _files(messages):
-            self.place.storage.delete(file.path)
+            if file.path not in named:
+                storage.delete(file.path)
 
     def _table(self, settings: Settings, engine: ArrowEngine) -> Table:
         """The table, to be written to in the session's words."""

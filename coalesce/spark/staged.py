@@ -4,14 +4,17 @@ from dataclasses import dataclass
 
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.model.datafile import DataFile
+from coalesce.model.version import Version
+from coalesce.table.conflicts import check_rows_fit, check_same_table
 from coalesce.table.engine import Place
 
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """Entries of files that are in the table's directory and that no version names."""
+    """Entries of files that are in the table's directory, written for `version`, and that no version names."""
 
     files: list[DataFile]
+    version: Version
 
 
 class StagedEngine(ArrowEngine):
@@ -25,8 +28,10 @@ class StagedEngine(ArrowEngine):
         return isinstance(data, StagedFiles) or super().accepts(data)
 
     def write(self, place: Place, data: object) -> list[DataFile]:
-        """Nothing more to write."""
+        """Nothing more to write; but since the workers began, the table may have become another."""
         if not isinstance(data, StagedFiles):
             return super().write(place, data)
+        check_same_table(data.version, place.version)
+        check_rows_fit(data.version, place.version)
         self.taken = True
         return data.files

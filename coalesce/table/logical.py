@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from coalesce.errors import CoalesceError, SchemaError
+from coalesce.errors import CoalesceError, CommitConflict, SchemaError
 from coalesce.model.datafile import DataFile
-from coalesce.model.spec import LogicalTuple, field_type
+from coalesce.model.spec import LogicalTuple, Spec, field_type
 from coalesce.model.types import is_atomic
 from coalesce.model.values import from_python
 from coalesce.model.version import Version
@@ -64,10 +64,15 @@ def _equal(version: Version, name: str, value: object) -> Bound:
     return IsNull(column) if value is None else InSet(column, (from_python(column.type, value),))
 
 
-def tuples_in(files: Sequence[DataFile]) -> set[LogicalTuple]:
-    """The logical tuples that files of the current spec hold rows of."""
+def tuples_in(files: Sequence[DataFile], spec: Spec) -> set[LogicalTuple]:
+    """The logical tuples that files of a spec hold rows of."""
     found: set[LogicalTuple] = set()
     for file in files:
+        if file.spec_id != spec.spec_id:
+            raise CommitConflict(
+                "the partition fields were changed while the rows were written; repeat the operation on the newest "
+                "version."
+            )
         if file.tuples is None or not file.complete:
             raise CoalesceError(
                 f"it is not known which logical partitions {file.path} has rows of; overwrite by a predicate instead."

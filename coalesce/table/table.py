@@ -108,7 +108,8 @@ class Table(TableReader):
         def stage(transaction: Transaction) -> None:
             added = self.engine_for(data).write(self.place(COUNTED), data)
             transaction.add(added)
-            predicate = among(logical.tuples_in(added), self._version.spec, self.schema)
+            spec = self._version.spec
+            predicate = among(logical.tuples_in(added, spec), spec, self.schema)
             logical.remove(transaction, predicate, self._rewrite)
 
         return self._write("overwrite_partitions", applies, stage)
