@@ -56,7 +56,7 @@ from coalesce.predicate.expr import (
     Truth,
     Written,
 )
-from coalesce.predicate.mistakes import mistake_in, unknown_name
+from coalesce.predicate.mistakes import mistake_in, unknown_name, unquoted_date
 from coalesce.predicate.names import parts_of
 from coalesce.predicate.tree import join, rewrite
 
@@ -111,8 +111,10 @@ class _Binder:
                 bound = None if target is None else self._bound(expr, target)
                 return self._opaque(expr) if bound is None else bound
             case Opaque(text, columns, names):
-                mistake = self._misnamed(names)
-                return Opaque(text, None if mistake is not None else self._ids(columns), mistake=mistake)
+                misnamed = self._misnamed(names)
+                if misnamed is not None:
+                    return Opaque(text, mistake=misnamed)
+                return Opaque(text, self._ids(columns), mistake=unquoted_date(expr, self._find))
             case _:  # bound before, or a constant
                 assert not isinstance(expr, And | Or | Not)
                 return expr

@@ -7,6 +7,7 @@ own (`' 5 '`, `2026-5-1`) is not.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from coalesce.arguments import suggestion
@@ -47,6 +48,10 @@ _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?[dfl]?|[+-]?inf(inity)?|[+-]?nan", re.ASCII | re.IGNORECASE)
 _DAY = re.compile(r"[+-]?\d{4,7}(-\d{1,2}(-\d{1,2}([ T].*)?)?)?", re.ASCII | re.DOTALL)
 _CLOCK = re.compile(r"T?\d{1,2}:.*", re.ASCII | re.DOTALL)
+_BARE_DATE = re.compile(
+    r"[\w.`]+\s*(?:<=>|<>|!=|==|<=|>=|=|<|>|(?:NOT\s+)?BETWEEN\s|(?:NOT\s+)?IN\s*\()\s*(\d{4}-\d{1,2}-\d{1,2})(?!\w).*",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
+)
 _FLAGS: Final = frozenset({"t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"})
 
 _FAILS: Final = "Spark, in ANSI mode, would fail on it too."
@@ -75,6 +80,20 @@ def unknown_name(name: str, known: tuple[str, ...], *, may_be_text: bool) -> str
     if rest.endswith("?"):
         return f"there is no column {name!r}{rest[:-1]}, or the text '{name}'?"
     return f"there is no column {name!r}; did you mean the text '{name}'?"
+
+
+def unquoted_date(opaque: Opaque, find: Callable[[str], Field | None]) -> Mistake | None:
+    """`dt = 2026-05-17` is arithmetic, and what it comes to is no date."""
+    match = _BARE_DATE.fullmatch(opaque.text)
+    field = find(opaque.names[0].parts[-1]) if match is not None and opaque.names else None
+    if match is None or field is None or (field.type not in TEMPORAL and field.type != STRING):
+        return None
+    start = opaque.names[0].position
+    written = f"'{match[1]}'" if field.type == STRING else f"DATE '{match[1]}'"
+    return Mistake(
+        f"{match[1]} without quotes is a subtraction; write it as {written}.",
+        None if start is None else start + match.start(1),
+    )
 
 
 def mistake_in(leaf: Written, field: Field) -> Mistake | None:

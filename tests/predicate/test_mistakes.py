@@ -57,6 +57,13 @@ MISTAKES = {
         5,
         f"column 'ts' is timestamp, and 'soon' is not a timestamp; write it as 2026-05-17 08:30:00. {FAILS}",
     ),
+    "n = 1 AND dt >= 2026-05-17": (16, "2026-05-17 without quotes is a subtraction; write it as DATE '2026-05-17'."),
+    "ts BETWEEN 2026-05-01 AND 2026-05-17": (
+        11,
+        "2026-05-01 without quotes is a subtraction; write it as DATE '2026-05-01'.",
+    ),
+    "dt NOT IN (2026-5-1)": (11, "2026-5-1 without quotes is a subtraction; write it as DATE '2026-5-1'."),
+    "app = 2026-05-17": (6, "2026-05-17 without quotes is a subtraction; write it as '2026-05-17'."),
     "app = 5": (
         6,
         f"column 'app' is string, and 5 is a whole number; write it as a text, '5'. {CONVERTS}",
@@ -89,6 +96,8 @@ FINE = [
     "ts < '12:30'",
     "n = ratio",
     "st = NULL",
+    "n < 2026-05-17",
+    "n IN (2026-05-17, 5)",
     "tags <=> NULL",
     "st IN (NULL)",
     "n IN (n, 5)",
