@@ -26,6 +26,7 @@ NO_FRAME = "the data frame cannot be taken as it is, and nothing was written:"
 NO_FIT = """\
 the rows do not fit the table, and nothing was written:
   - there is no column 'ammount' in the table; did you mean 'amount'?
+  - partition column 'dt' is missing; name a column of the rows so (NULL is a value of it as well).
   - column 'app' is int64, which does not widen to the table's string; cast it."""
 
 
