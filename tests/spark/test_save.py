@@ -13,7 +13,7 @@ from tests.checker import check_files
 from tests.spark.frames import stored
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 
 @pytest.fixture
@@ -126,13 +126,15 @@ def test_what_contradicts_the_table_is_refused(session: "SparkSession", tmp_path
     """Another partitionBy than the table's, or an option that means nothing, is not passed over in silence."""
     location = str(tmp_path / "t")
     events(session, range(3)).write.format("coalesce").partitionBy("dt", "app").save(location)
-    more = events(session, range(3, 6)).write.format("coalesce").mode("append")
+
+    def more() -> "DataFrameWriter":
+        return events(session, range(3, 6)).write.format("coalesce").mode("append")
 
     with pytest.raises(Exception, match=r"partitioned by dt, app, not by app"):
-        more.partitionBy("app").save(location)
+        more().partitionBy("app").save(location)
     with pytest.raises(Exception, match="smallBelow needs smallColumns"):
-        more.option("smallBelow", "1MB").save(str(tmp_path / "other"))
-    more.partitionBy("DT", "app").save(location)
+        more().option("smallBelow", "1MB").save(str(tmp_path / "other"))
+    more().partitionBy("DT", "app").save(location)
     assert numbers_in(tmp_path / "t") == list(range(6))
 
 
