@@ -91,12 +91,10 @@ def extreme_value(plan: Plan, column: Field, scan: ScanPlan, *, greatest: bool) 
         if position is not None:
             for value in _components(planned, position, ~doubt):
                 best = _better(best, value, greatest)
-        bounds = planned.index.entries.statistic(f"{'upper' if greatest else 'lower'}_{column.id}")
-        nans = planned.index.entries.statistic(f"nan_count_{column.id}")
+        # Where tuples say what a file holds, statistics could only contradict them.
+        by_tuples = {} if position is None else _component_bounds(planned, position, doubt, greatest)
         for file in planned.files[doubt[planned.files]]:
-            bound = None if bounds is None else values_of(column.type, bounds.slice(file, 1))[0]  # type: ignore[arg-type]
-            if greatest and column.type in FLOATING and (nans is None or nans[int(file)].as_py() != 0):
-                bound = math.nan
+            bound = by_tuples[file] if file in by_tuples else _bound(planned, column, int(file), greatest)
             candidates.append((bound, planned, int(file)))
     # Unknown bounds first: nothing rules those files out.
     candidates.sort(key=lambda c: (c[0] is not None, _order(c[0])), reverse=False)
@@ -110,6 +108,32 @@ def extreme_value(plan: Plan, column: Field, scan: ScanPlan, *, greatest: bool) 
             for value in values_of(column.type, batch.column(column.name).unique()):  # type: ignore[arg-type]
                 best = _better(best, value, greatest)
     return best
+
+
+def _component_bounds(planned: PlannedManifest, position: int, doubt: Mask, greatest: bool) -> dict[int, Value]:
+    """For each of some files the value of a component that is nearest the end looked for; None if all are NULL."""
+    index, component = planned.index, planned.index.component(position)
+    pairs = planned.references[doubt[index.reference_file[planned.references]]]
+    type_ = index.entries.tuple_type(planned.spec.fields[position].field_id)
+    values = [*values_of(type_, component.values), None]
+    found: dict[int, Value] = {}
+    files, codes = index.reference_file[pairs].tolist(), component.codes[index.reference_tuple[pairs]].tolist()
+    for file, code in zip(files, codes, strict=True):
+        found[file] = _better(found.get(file), values[code], greatest)
+    return found
+
+
+def _bound(planned: PlannedManifest, column: Field, file: int, greatest: bool) -> Value:
+    """What statistics say of the end looked for in a file; None if nothing that could be believed."""
+    entries, type_ = planned.index.entries, column.type
+    bounds = [entries.statistic(f"{end}_{column.id}") for end in ("lower", "upper")]
+    lower, upper = (None if b is None else values_of(type_, b.slice(file, 1))[0] for b in bounds)  # type: ignore[arg-type]
+    nans = entries.statistic(f"nan_count_{column.id}")
+    if greatest and type_ in FLOATING and (nans is None or nans[file].as_py() != 0):
+        return math.nan
+    if lower is not None and upper is not None and _order(lower) > _order(upper):
+        return None
+    return upper if greatest else lower
 
 
 def _better(best: Value, value: Value, greatest: bool) -> Value:

@@ -62,6 +62,18 @@ def test_statistics_that_exclude_the_tuples_do_not_prune(tmp_path: Path, where: 
     assert found(damaged(table, statistics=wrong), where) == [0]
 
 
+@pytest.mark.parametrize(("lower", "upper"), [("x", "z"), ("z", "a"), (None, None)])
+def test_statistics_that_cannot_be_do_not_hide_the_ends(tmp_path: Path, lower: str | None, upper: str | None) -> None:
+    """The least and the greatest value of a partition column, and of another whose bounds are the wrong way round."""
+    columns = {"p": (pa.string(), ["a", "m"]), "v": (pa.string(), ["b", "c"])}
+    table = table_of(tmp_path, columns)
+    wrong = ColumnStatistics(lower=lower, upper=upper, null_count=0)
+    p, v = table.schema.field("p").id, table.schema.field("v").id
+    damaged(table, statistics={p: wrong, v: ColumnStatistics(lower="y", upper="x", null_count=0)})
+    assert (table.min("p", "n >= 0"), table.max("p", "n >= 0")) == ("a", "m")
+    assert (table.min("v"), table.max("v")) == ("b", "c")
+
+
 @pytest.mark.parametrize(
     ("type_", "value", "where"),
     [
