@@ -62,16 +62,22 @@ def test_statistics_that_exclude_the_tuples_do_not_prune(tmp_path: Path, where: 
     assert found(damaged(table, statistics=wrong), where) == [0]
 
 
-@pytest.mark.parametrize(("lower", "upper"), [("x", "z"), ("z", "a"), (None, None)])
-def test_statistics_that_cannot_be_do_not_hide_the_ends(tmp_path: Path, lower: str | None, upper: str | None) -> None:
-    """The least and the greatest value of a partition column, and of another whose bounds are the wrong way round."""
-    columns = {"p": (pa.string(), ["a", "m"]), "v": (pa.string(), ["b", "c"])}
-    table = table_of(tmp_path, columns)
-    wrong = ColumnStatistics(lower=lower, upper=upper, null_count=0)
+def test_statistics_that_cannot_be_do_not_hide_the_ends(tmp_path: Path) -> None:
+    """One file's bounds of `p` contradict its tuples, and those of `v` are the wrong way round: both ends are found."""
+    table = table_of(tmp_path, {"p": (pa.string(), ["a", "m", "z"]), "v": (pa.string(), ["b", "m", "y"])})
     p, v = table.schema.field("p").id, table.schema.field("v").id
-    damaged(table, statistics={p: wrong, v: ColumnStatistics(lower="y", upper="x", null_count=0)})
-    assert (table.min("p", "n >= 0"), table.max("p", "n >= 0")) == ("a", "m")
-    assert (table.min("v"), table.max("v")) == ("b", "c")
+    transaction = table.transaction("damage")
+    for file in table.files():
+        if file.tuples != (("m",),):
+            # Both say that neither end is here; the file of `m` is right, and read first.
+            low = file.tuples == (("a",),)
+            wrong = ColumnStatistics(lower="x" if low else "b", upper="z" if low else "c", null_count=0)
+            inverted = ColumnStatistics(lower="x" if low else "d", upper="w" if low else "c", null_count=0)
+            transaction.remove([file])
+            transaction.add([replace(file, statistics={**file.statistics, p: wrong, v: inverted})])
+    table.commit(transaction)
+    assert (table.min("p", "v <> 'q'"), table.max("p", "v <> 'q'")) == ("a", "z")
+    assert (table.min("v"), table.max("v")) == ("b", "y")
 
 
 @pytest.mark.parametrize(
