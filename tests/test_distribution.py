@@ -112,6 +112,18 @@ def test_the_names_of_the_distribution_agree(installed: Path) -> None:
     assert {extra: [requirement] for extra, requirement in REQUIREMENTS.items()} == {e: extras[e] for e in REQUIREMENTS}
 
 
+def test_the_lower_bounds_are_those_that_are_run() -> None:
+    """Each `>=` of a dependency is the release in constraints-oldest.txt: no bound that nobody has tried."""
+    lines = (ROOT / "constraints-oldest.txt").read_text().splitlines()
+    oldest = dict(line.split("==") for line in lines)
+    wanted = [*PROJECT["dependencies"], *REQUIREMENTS.values()]
+    for requirement in wanted:
+        found = re.match(r"([\w-]+)(?:\[[^\]]*\])?>=([\d.]+)", requirement)
+        assert found is not None
+        name, bound = found.groups()
+        assert f"{oldest[name]}.".startswith(f"{bound}."), requirement
+
+
 @pytest.mark.parametrize(
     "page", ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
 )
@@ -130,7 +142,9 @@ def test_beside_the_other_package_ours_is_not_imported(installed: Path) -> None:
     advice = "Run `pip uninstall coalesce coalesce-tables`, then install coalesce-tables again"
 
     install_stranger(installed)  # theirs after ours
-    for program in ["from coalesce.cli.main import main", "from coalesce.spark.stream import each_batch"]:
+    command = "import sys; from coalesce.cli.main import main; sys.exit(main(['--help']))"
+    assert python(installed, command).stderr.startswith(f"coalesce: the package 'coalesce' in {installed} is not whole")
+    for program in [command, "from coalesce.spark.stream import each_batch"]:
         said = python(installed, program).stderr.splitlines()[-1]
         assert f"the package 'coalesce' in {installed} is not whole: its __init__.py is that of another" in said
         assert advice in said

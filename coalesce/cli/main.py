@@ -1,6 +1,7 @@
 """Where the command `coalesce` starts: before anything that takes time is imported, Ctrl-C is prepared for."""
 
 import signal
+import sys
 from collections.abc import Sequence
 
 
@@ -21,6 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    from coalesce.cli.command import run  # here, because of what it imports
-
+    try:
+        from coalesce.cli.command import run  # here, because of what it imports
+    except ImportError as broken:  # another distribution's files among ours, or a dependency that is gone
+        sys.stderr.write(f"coalesce: {broken}\n")
+        return 1
     return run(argv)

@@ -1,6 +1,7 @@
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -171,7 +172,7 @@ def test_a_required_member_of_a_missing_struct_is_no_null() -> None:
         (pa.int64(), pa.array([2**32 - 1], pa.uint32()), [2**32 - 1]),
         (pa.float64(), pa.array([0.1], pa.float32()), [0.10000000149011612]),
         (pa.float64(), pa.array([2**31 - 1], pa.int32()), [float(2**31 - 1)]),
-        (pa.float32(), pa.array([1.5], pa.float16()), [1.5]),
+        (pa.float32(), pa.array(np.array([1.5], np.float16)), [1.5]),
         (pa.decimal128(12, 4), pa.array([Decimal("1.25")], pa.decimal128(10, 2)), [Decimal("1.2500")]),
         (pa.decimal128(5, 2), pa.array([-128], pa.int8()), [Decimal("-128.00")]),
         (pa.string(), pa.array(["a", None], pa.large_string()), ["a", None]),
