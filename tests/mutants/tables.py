@@ -189,12 +189,12 @@ MUTANTS = (
         seen="add x, roll back, add x: readers that go by name show the first x's values",
     ),
     Mutant(
-        name="rollback: what only grows is rolled back too",
+        name="rollback: ids of columns it takes away are free again",
         file="coalesce/table/logical.py",
         old="        properties=old.properties,\n",
-        new="        properties=old.properties,\n        next_row_id=old.next_row_id,\n        applied=old.applied,\n",
+        new="        properties=old.properties,\n        max_column_id=old.max_column_id,\n",
         tests=ROLLBACK,
-        seen="after a rollback row ids are given out twice, and a job's repeated write is made again",
+        seen="add x, roll back, add y: y shows the values of x in a version that has x's files again",
     ),
     Mutant(
         name="evolve: only the current spec's buckets forbid a wider type",
