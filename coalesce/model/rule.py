@@ -212,8 +212,10 @@ def request_of(rule: Rule, spec: Spec) -> RuleRequest:
             for value, name in rule.members[kept[0]].items():
                 named.setdefault(name, []).append(to_python(rule.types[kept[0]], value))
             return GroupRequest(names[kept[0]], named)
-        case KeepAll() | BySize() | Groups() | UnknownRule():
+        case KeepAll() | BySize() | Groups():
             return KeepRequest()
+        case UnknownRule():
+            raise unknown_kind(rule)
         case _:
             assert_never(rule)
 

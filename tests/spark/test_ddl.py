@@ -13,6 +13,7 @@ from coalesce.model.rule import BySize
 from coalesce.model.spec import field_text
 from coalesce.table.table import Table
 from tests.spark.events import unmanaged
+from tests.spark.processes import run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -209,6 +210,7 @@ def test_a_renamed_table(spark: "SparkSession") -> None:
     """ALTER TABLE … RENAME moves a managed table's directory; rows, history and what is written next go with it."""
     assert numbers(spark, "managed") == [1, 2]
     spark.sql("ALTER TABLE managed RENAME TO renamed")
+    assert numbers(spark, "renamed") == [1, 2]
     spark.sql("INSERT INTO renamed VALUES (3, DATE '2026-05-03', 'C')")
     assert numbers(spark, "renamed") == [1, 2, 3]
     assert not (warehouse(spark) / "managed").exists()
@@ -370,3 +372,60 @@ def test_a_session_without_our_rules_is_refused(spark: "SparkSession") -> None:
         with pytest.raises(PySparkException, match=r"coalesce\.attach\(session\)"):
             other.sql(statement)
     assert not (warehouse(spark) / "lost").exists()
+
+
+HIVE = """
+import sys
+from pathlib import Path
+import coalesce
+
+root = Path(sys.argv[1])
+spark = coalesce.session("local[1]", **{
+    "spark.sql.catalogImplementation": "hive",
+    "spark.sql.shuffle.partitions": 1,
+    "spark.sql.warehouse.dir": str(root / "warehouse"),
+    "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={root}/metastore;create=true",
+    "spark.driver.extraJavaOptions": f"-Dderby.system.home={root} -Dderby.stream.error.file={root}/derby.log",
+})
+
+def numbers(name):
+    return [row.k for row in spark.sql(f"SELECT k FROM {name} ORDER BY k").collect()]
+
+def refused(statement):
+    try:
+        spark.sql(statement)
+    except Exception as error:
+        return "coalesce table" in str(error)
+
+spark.sql("CREATE TABLE t (app STRING COMMENT 'c', k BIGINT) USING coalesce PARTITIONED BY (app)")
+spark.sql("INSERT INTO t VALUES (1, 'A')")
+spark.sql("TRUNCATE TABLE t")
+spark.sql("INSERT INTO t VALUES (2, 'A'), (3, 'B')")
+print(numbers("t"), [row.col_name for row in spark.sql("SHOW COLUMNS IN t").collect()])
+spark.sql("ALTER TABLE t SET TBLPROPERTIES ('team' = 'y')")
+spark.sql("ALTER TABLE t RENAME TO u")
+print(numbers("u"), sorted(p.name for p in (root / "warehouse").iterdir()))
+print(refused(f"INSERT OVERWRITE DIRECTORY '{root}/warehouse/u' STORED AS PARQUET SELECT 1"))
+print(refused(f"INSERT OVERWRITE LOCAL DIRECTORY '{root}/warehouse' STORED AS TEXTFILE SELECT 1"))
+print(refused("ALTER TABLE u ADD COLUMNS (z INT)"), refused("MSCK REPAIR TABLE u"))
+spark.sql("SELECT 'C' AS app, 4L AS k").write.format("coalesce").mode("overwrite").saveAsTable("u")
+spark.sql(f"CREATE TABLE outside USING coalesce LOCATION '{root}/warehouse/u'")
+spark.sql("DROP TABLE outside")
+table = coalesce.open(root / "warehouse" / "u")
+print(numbers("u"), [v.operation for v in table.history()], [f.name for f in table.state.spec.fields])
+spark.sql("DROP TABLE u")
+print(sorted(p.name for p in (root / "warehouse").iterdir()))
+"""
+
+
+def test_the_hive_catalog(tmp_path: Path) -> None:
+    """The same with Hive's catalog, which moves and deletes directories by itself."""
+    assert run(HIVE, tmp_path, directory=tmp_path) == [
+        "[2, 3] ['k', 'app']",
+        "[2, 3] ['u']",
+        "True",
+        "True",
+        "True True",
+        "[4] ['overwrite', 'append', 'delete', 'append', 'create'] ['app']",
+        "[]",
+    ]
