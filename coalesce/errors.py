@@ -58,6 +58,9 @@ class CorruptMetadata(CoalesceError):
         place = f"{file} at {where}" if where else file
         super().__init__(f"{place}: {reason}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.file, self.reason, self.where)
+
 
 class UnsupportedFeature(CoalesceError):
     """The table needs something this release does not know; a newer one may."""
@@ -74,13 +77,18 @@ class CommitUncertain(CoalesceError):
     """
 
     def __init__(self, root: str, version: int, commit_id: str, reason: object) -> None:
+        self.root = root
         self.version = version
         self.commit_id = commit_id
+        self.reason = str(reason)
         super().__init__(
             f"version {version} of the table at {root} may have been committed, or not: the store failed, and again "
             f"when it was asked ({str(reason).rstrip('.')}). Look for commit_id {commit_id} in history() before you "
             "repeat the operation; one that was made with applies= can be repeated as it is."
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.root, self.version, self.commit_id, self.reason)
 
 
 class SchemaError(CoalesceError):
