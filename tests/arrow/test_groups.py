@@ -72,6 +72,8 @@ def test_nan_is_above_every_bound(tmp_path: Path) -> None:
     assert groups(tmp_path, column, "x > 10") == [0, 1, 2]
     assert groups(tmp_path, column, "x < 1") == [2]
     assert groups(tmp_path, column, "x = -0.0D") == [2]
+    some = {1: ColumnStatistics(nan_count=1)}
+    assert groups(tmp_path, column, "x > 10", statistics=some) == [0, 1, 2]
     no_nan = {1: ColumnStatistics(nan_count=0)}
     assert groups(tmp_path, pa.array([1.0, 2.0, 3.0, 4.0]), "x > 2.5D", statistics=no_nan) == [1]
 

@@ -5,6 +5,7 @@ from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
+from tests.builders import make_version
 
 ROWS = pa.table({"app": ["b", None, "b", "a", None], "n": [10, 11, 19, 10, 11]})
 SCHEMA = schema_from_arrow(ROWS.schema)
@@ -53,3 +54,11 @@ def test_a_dropped_column() -> None:
     """Tuples of a spec whose column is gone cannot be computed."""
     assert can_compute(spec("app"), SCHEMA)
     assert not can_compute(spec("app"), Schema(SCHEMA.fields[1:]))
+
+
+def test_null_in_a_later_column_is_no_value_of_the_next_tuple() -> None:
+    """('a', NULL) and ('b', 1) are two tuples; and rows that come back to a tuple are not in runs."""
+    rows = pa.table({"p": ["a", "a", "b"], "q": pa.array([1, None, 1], pa.int64())})
+    version = make_version(rows.schema, ["p", "q"])
+    assert tuples_of(rows, version.spec, version.schema).distinct == [("a", 1), ("a", None), ("b", 1)]
+    assert not tuples_of(rows.take([0, 2, 0, 2]), version.spec, version.schema).in_runs
