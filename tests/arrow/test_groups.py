@@ -100,3 +100,25 @@ def test_bounds_of_old_timestamps_are_not_used(tmp_path: Path) -> None:
     where = "x > TIMESTAMP_NTZ '2001-06-01 00:00:00'"
     assert groups(tmp_path, column, where) == [1]
     assert groups(tmp_path, column, where, use_deprecated_int96_timestamps=True) == [0, 1]
+
+
+def test_rows_that_nobody_says_are_in_order_may_lie_anywhere(tmp_path: Path) -> None:
+    """Counts that fit the file tell where a tuple lies only if the footer says that its rows are in that order."""
+    mixed = pa.table({"app": ["b", "a", "b", "a"]})
+    pq.write_table(mixed, tmp_path / "f.parquet", row_group_size=1, write_statistics=False)
+    version = make_version(mixed.schema, ["app"])
+    tuples, counts = (("a",), ("b",)), (2, 2)
+    entry = DataFile(path="f.parquet", spec_id=0, rows=4, bytes=1000, tuples=tuples, tuple_rows=counts, complete=True)
+    with open_file(LocalStorage(tmp_path), entry, version) as file:
+        left = [g.index for g in matching_groups(file, bound(version, "app = 'a'"))]
+    assert {1, 3} <= set(left)
+
+
+def test_a_column_of_nothing_but_null_is_null_in_every_row_group(tmp_path: Path) -> None:
+    """Whether the entry says so or the file; here as one of two alternatives, so that the plan cannot say it all."""
+    pq.write_table(pa.table({"n": range(4)}), tmp_path / "f.parquet", row_group_size=2)
+    version = make_version(pa.schema([("app", pa.string()), ("n", pa.int64())]), ["app"])
+    entry = DataFile(path="f.parquet", spec_id=0, rows=4, bytes=1000, tuples=((None,),), tuple_rows=(4,), complete=True)
+    with open_file(LocalStorage(tmp_path), entry, version) as file:
+        where = bound(version, "(app IS NULL AND n > 2) OR (app = 'a' AND n < 1)")
+        assert [g.index for g in matching_groups(file, where)] == [1]

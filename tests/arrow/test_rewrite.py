@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import coalesce
 from coalesce.arrow import encode
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
@@ -153,6 +154,20 @@ def test_a_spec_whose_column_was_dropped(tmp_path: Path) -> None:
     place = replace(place, version=replace(place.version, schema=left_columns))
     (left,) = rewrite(place, [file], bound(place.version, "n = 3"))
     assert (left.tuples, left.complete, left.rows) == (None, False, 6)
+
+
+def test_a_physical_key_does_not_outlive_its_spec(tmp_path: Path) -> None:
+    """Rows that have to change to the current spec, for a column of theirs is gone, lie wherever they lie."""
+    table = coalesce.create(
+        tmp_path, pa.schema([("app", pa.string()), ("s", pa.string()), ("n", pa.int64())]), partition_by=["app"]
+    )
+    table.append(pa.table({"app": ["a", "a", "a"], "s": ["x", "y", "z"], "n": [1, 2, 3]}))
+    table.evolve(replace={"app": "s"})
+    table.drop_column("app")
+    table.delete("n = 3")
+    (left,) = table.files()
+    assert (left.spec_id, left.physical_key, left.tuples) == (1, None, (("x",), ("y",)))
+    assert table.scan("s = 'y'").to_arrow().to_pylist() == [{"s": "y", "n": 2}]
 
 
 def test_tuple_order_is_claimed_only_if_it_holds(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ MUTANTS = (
         file="coalesce/arrow/read.py",
         old="        return claimed and self.entry.trusted and counts is not None and None not in counts\n",
         new="        return self.entry.trusted and counts is not None and None not in counts\n",
-        tests=(f"{SCAN}::test_places_are_not_trusted_without_the_footers_word",),
+        tests=(GROUPS, f"{SCAN}::test_places_are_not_trusted_without_the_footers_word"),
         seen="of a file that another program wrote, row groups with matching rows are skipped",
     ),
     Mutant(
@@ -156,7 +156,7 @@ MUTANTS = (
         file="coalesce/arrow/rewrite.py",
         old="    key = entry.physical_key if spec.spec_id == entry.spec_id else None\n",
         new="    key = entry.physical_key\n",
-        tests=(f"{REWRITE}::test_a_spec_whose_column_was_dropped",),
+        tests=(f"{REWRITE}::test_a_physical_key_does_not_outlive_its_spec",),
         seen="after a column was dropped, deletes write entries whose key belongs to another spec",
     ),
     Mutant(
