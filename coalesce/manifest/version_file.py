@@ -31,7 +31,7 @@ from coalesce.model.types import (
     atomic_type,
     is_atomic,
 )
-from coalesce.model.values import from_json, to_json
+from coalesce.model.values import from_json, order_key, to_json
 from coalesce.model.version import FORMAT_VERSION, READER_FEATURES, FieldBounds, ManifestRef, Version
 
 _DIGEST: Final = b',"digest":"sha256:'
@@ -380,18 +380,19 @@ def _read_manifest(node: Node) -> ManifestRef:
         bytes=node["bytes"].count,
         length=node["length"].count,
         digest=node["digest"].text,
-        bounds=None if bounds is None else tuple(_read_bounds(b) for b in bounds),
+        bounds=None if bounds is None else tuple(_read_bounds(b, node["rows"].count) for b in bounds),
         added_version=node["added_version"].count,
         first_row_id=node["first_row_id"].count,
     )
 
 
-def _read_bounds(node: Node) -> FieldBounds:
+def _read_bounds(node: Node, rows: int) -> FieldBounds:
+    """The bounds of a field over so many rows; what no rows can have would prune all of them."""
     type_ = _read_atomic_type(node["type"])
     lower, upper, constant = node.get("lower"), node.get("upper"), node.get("constant")
     if (lower is None) != (upper is None):
         raise node.wrong("lower and upper are null together or not at all.")
-    return FieldBounds(
+    bounds = FieldBounds(
         field_id=node["field_id"].count,
         type=type_,
         lower=None if lower is None else _read_value(lower, type_),
@@ -399,3 +400,9 @@ def _read_bounds(node: Node) -> FieldBounds:
         has_null=node["has_null"].flag,
         constant=None if constant is None else constant.flag,
     )
+    if bounds.lower is None or bounds.upper is None:
+        if rows and not bounds.has_null:
+            raise node.wrong(f"{rows} rows have neither values nor NULL.")
+    elif order_key(type_, bounds.lower) > order_key(type_, bounds.upper):
+        raise node.wrong("lower is above upper.")
+    return bounds

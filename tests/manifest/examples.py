@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -30,6 +31,7 @@ from coalesce.model.types import (
     MapType,
     StructType,
 )
+from coalesce.model.values import order_key
 from coalesce.model.version import (
     COLUMN_MAPPING_USAGE_TRACKING,
     ICEBERG_COMPAT_V3,
@@ -272,10 +274,11 @@ def _bounds(draw: st.DrawFn, field: PartitionField, schema: Schema) -> FieldBoun
     assert source is not None
     type_ = result_type(field.transform, source)
     some = draw(st.booleans())
+    ends = sorted((draw(values(type_, nulls=False)) for _ in range(2)), key=partial(order_key, type_)) if some else None
     return FieldBounds(
         field_id=field.field_id,
         type=type_,
-        lower=draw(values(type_, nulls=False)) if some else None,
-        upper=draw(values(type_, nulls=False)) if some else None,
-        has_null=draw(st.booleans()),
+        lower=None if ends is None else ends[0],
+        upper=None if ends is None else ends[1],
+        has_null=draw(st.booleans()) or ends is None,
     )
