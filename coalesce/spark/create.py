@@ -1,12 +1,15 @@
 """CREATE TABLE … USING coalesce with columns: it makes the table, or finds one that is just like that."""
 
 import json
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from coalesce.errors import TableExists, TableNotFound
-from coalesce.model.spec import field_text
+from coalesce.model.schema import Schema
+from coalesce.model.spec import PartitionField, field_text
+from coalesce.predicate.names import quoted
 from coalesce.spark.options import Given, read_options, write_options
 from coalesce.spark.resolved import storage_at
 from coalesce.spark.schema import spark_schema
@@ -39,8 +42,14 @@ def columns(spark: SparkSession, location: str, options: Given, time_zone: str) 
     table = Table(storage_at(location, spark), ())
     if not given.follows:
         table = table.at(version=given.version, as_of=given.moment(time_zone))
-    fields = [field_text(f, table.schema) for f in table.state.spec.fields]
+    fields = [_sql(f, table.schema) for f in table.state.spec.fields]
     return json.dumps({"schema": spark_schema(table.schema).json(), "fields": fields})
+
+
+def _sql(field: PartitionField, schema: Schema) -> str:
+    """A partition field as PARTITIONED BY takes it: `field_text`, with the column quoted if it has to be."""
+    source = schema.by_id(field.source_id)
+    return field_text(field, schema if source is None else Schema((replace(source, name=quoted(source.name)),)))
 
 
 def _described(schema: StructType) -> list[tuple[str, str]]:

@@ -124,7 +124,7 @@ REFUSED = {
     "ALTER TABLE managed DROP COLUMN k": "DROP COLUMN",
     "ALTER TABLE managed RENAME COLUMN k TO n": "RENAME COLUMN",
     "ALTER TABLE managed CLUSTER BY (k)": "bucket",
-    "ALTER TABLE managed SET LOCATION '/nowhere'": "no coalesce table at /nowhere",
+    "ALTER TABLE managed SET LOCATION '/nowhere'": "CREATE TABLE … LOCATION",
     "CREATE OR REPLACE TABLE managed (x INT) USING coalesce": "REPLACE TABLE",
     "CREATE OR REPLACE TABLE managed USING coalesce AS SELECT 1 AS x": "REPLACE TABLE",
     "CREATE TABLE other (a INT, b INT) USING coalesce CLUSTERED BY (a) INTO 4 BUCKETS": "bucket",
@@ -230,6 +230,25 @@ def test_an_external_table_survives_its_name(spark: "SparkSession", managed: Tab
     assert numbers(spark, "managed") == [1, 2]
 
 
+def test_a_managed_table_stays_where_it_is(spark: "SparkSession", managed: Table, tmp_path: Path) -> None:
+    """SET LOCATION would make another table a managed one's to delete, by DROP TABLE: refused, of plain tables too."""
+    coalesce.create(tmp_path / "t", managed.schema)
+    spark.sql("CREATE TABLE plain (k BIGINT) USING parquet")
+    try:
+        for name in ("managed", "plain"):
+            with pytest.raises(PySparkException, match=r"DROP TABLE would delete.*CREATE TABLE … LOCATION"):
+                spark.sql(f"ALTER TABLE {name} SET LOCATION '{tmp_path / 't'}'")
+        spark.sql(f"ALTER TABLE plain SET LOCATION '{tmp_path / 'elsewhere'}'")  # nothing of ours: as before
+        spark.sql(f"CREATE TABLE outside USING coalesce LOCATION '{managed.location}'")
+        with pytest.raises(PySparkException, match="no coalesce table at /nowhere"):
+            spark.sql("ALTER TABLE outside SET LOCATION '/nowhere'")
+    finally:
+        spark.sql("DROP TABLE plain")
+        spark.sql("DROP TABLE IF EXISTS outside")
+    assert coalesce.open(tmp_path / "t").version == 0
+    assert numbers(spark, "managed") == [1, 2]
+
+
 def test_drop_database(spark: "SparkSession", managed: Table) -> None:
     """A database goes with its managed tables, not with a table that merely lies in its directory."""
     spark.sql("CREATE DATABASE shelf")
@@ -296,6 +315,21 @@ def test_transforms_in_partitioned_by(spark: "SparkSession") -> None:
         spark.sql("CREATE TABLE hashed (ts TIMESTAMP) USING coalesce PARTITIONED BY (week(ts))")
     with pytest.raises(PySparkException, match="UNSUPPORTED_PARTITION_TRANSFORM"):
         spark.sql("CREATE TABLE hashed (ts TIMESTAMP, k INT) USING parquet PARTITIONED BY (days(ts))")
+
+
+def test_odd_names_in_partitioned_by(spark: "SparkSession") -> None:
+    """SHOW CREATE TABLE quotes the columns of partition fields: what it shows makes the same table again."""
+    columns = "`a.b` INT, `my col` INT, `x``y` STRING"
+    fields_ = "(`a.b`, bucket(4, `my col`), truncate(2, `x``y`))"
+    spark.sql(f"CREATE TABLE odd ({columns}) USING coalesce PARTITIONED BY {fields_}")
+    try:
+        (shown,) = spark.sql("SHOW CREATE TABLE odd").collect()
+        assert f"PARTITIONED BY {fields_}" in shown[0]
+        spark.sql("DROP TABLE odd")
+        spark.sql(shown[0])
+        assert fields(warehouse(spark) / "odd") == ["a.b", "bucket(4, my col)", "truncate(2, x`y)"]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS odd")
 
 
 def test_comments(spark: "SparkSession") -> None:

@@ -162,12 +162,16 @@ public class Catalog extends ExternalCatalogWithListener {
 
   /** The table of that name if it is a coalesce table, else null. */
   static CatalogTable find(TableIdentifier name) {
+    CatalogTable table = table(name);
+    return table != null && isOurs(table) ? table : null;
+  }
+
+  /** The table of that name, or null if there is none. */
+  static CatalogTable table(TableIdentifier name) {
     SessionCatalog catalog =
         ((org.apache.spark.sql.classic.SparkSession) SparkSession.active()).sessionState().catalog();
     try {
-      CatalogTable table =
-          catalog.isTempView(name) || !catalog.tableExists(name) ? null : catalog.getTableMetadata(name);
-      return table != null && isOurs(table) ? table : null;
+      return catalog.isTempView(name) || !catalog.tableExists(name) ? null : catalog.getTableMetadata(name);
     } catch (AnalysisException dropped) { // meanwhile, by someone else
       return null;
     }

@@ -109,6 +109,16 @@ public class PlainWrites extends Rule {
     return null;
   }
 
+  /** Whether a coalesce table lies at a location, as far as can be seen. */
+  static boolean isTable(String location) {
+    try {
+      Path place = new Path(location);
+      return isTable(place.getFileSystem(configuration()), place);
+    } catch (IOException unreachable) {
+      return false;
+    }
+  }
+
   private static boolean isTable(FileSystem files, Path place) throws IOException {
     return files.exists(new Path(place, METADATA));
   }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -89,14 +90,26 @@ public class TableCommands extends Rule {
         what + " does not work on the coalesce table " + table + ": " + instead + ".");
   }
 
-  /** Where a table is said to lie now, there must be one: the catalog believes it at once. */
+  /**
+   * Where a table is said to lie now, there must be one: the catalog believes it at once. And a managed table, of any
+   * kind, does not move to where a coalesce table lies: dropping the one would delete the other.
+   */
   private static void checkLocation(AlterTableSetLocationCommand command) {
     String name = command.tableName().table();
-    if (Catalog.find(command.tableName()) == null) {
-      return;
-    }
-    if (command.partitionSpec().isDefined()) {
+    CatalogTable table = Catalog.table(command.tableName());
+    boolean ours = table != null && Catalog.isOurs(table);
+    if (ours && command.partitionSpec().isDefined()) {
       throw refused("ALTER TABLE … PARTITION … SET LOCATION", name, PARTITIONS);
+    }
+    if (table != null
+        && table.tableType().equals(CatalogTableType.MANAGED())
+        && (ours || PlainWrites.isTable(command.location()))) {
+      throw new UnsupportedOperationException(
+          "ALTER TABLE " + name + " SET LOCATION '" + command.location() + "' does not work on a managed table: DROP"
+              + " TABLE would delete what lies there. Name that table with CREATE TABLE … LOCATION.");
+    }
+    if (!ours) {
+      return;
     }
     Catalog.described(NativeSource.location(command.location()), new HashMap());
   }
