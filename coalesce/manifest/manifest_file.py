@@ -103,8 +103,9 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     _check_columns(core.schema, file.metadata.metadata or {}, ref, spec)
     _check_entries(core, ref)
 
+    there = dict.fromkeys(file.schema_arrow.names)
+
     def load(wanted: Sequence[str]) -> pa.Table:
-        there = file.schema_arrow.names
         return file.read(columns=[n for n in (wanted or there) if n in there and (wanted or is_statistic(n))])
 
     return Entries(ref.spec_id, field_ids, _inherit(core, ref), load, unread=len(data))

@@ -79,10 +79,10 @@ class Entries:
 
     def table(self) -> pa.Table:
         """Every column, statistics included: what a manifest file holds."""
-        columns = self.core
-        for name, column in self._all_statistics().items():
-            columns = columns.append_column(name, column)
-        return columns
+        # All at once: a wide table has thousands of statistics, and each column added makes the table anew.
+        statistics = self._all_statistics()
+        fields = [*self.core.schema, *(pa.field(name, column.type) for name, column in statistics.items())]
+        return pa.Table.from_arrays([*self.core.columns, *statistics.values()], schema=pa.schema(fields))
 
     def take(self, indices: np.ndarray) -> "Entries":
         """The entries at `indices`, in that order."""
@@ -90,7 +90,8 @@ class Entries:
 
     def _all_statistics(self) -> dict[str, pa.ChunkedArray]:
         everything = self.load(())
-        return {name: everything.column(name) for name in everything.column_names if is_statistic(name)}
+        by_name = zip(everything.column_names, everything.columns, strict=True)
+        return {name: column for name, column in by_name if is_statistic(name)}
 
 
 def is_statistic(name: str) -> bool:
@@ -100,10 +101,11 @@ def is_statistic(name: str) -> bool:
 
 def from_table(spec_id: int, field_ids: tuple[int, ...], table: pa.Table) -> Entries:
     """Entries over a table that is in memory as a whole."""
-    core = table.select([n for n in table.column_names if not is_statistic(n)])
+    there = dict(zip(table.column_names, table.columns, strict=True))  # Arrow would make a list of names at each look
+    core = table.select([n for n in there if not is_statistic(n)])
 
     def load(names: Sequence[str]) -> pa.Table:
-        return table.select([n for n in (names or table.column_names) if n in table.column_names])
+        return pa.table({n: there[n] for n in (names or there) if n in there})
 
     return Entries(spec_id, field_ids, core, load)
 
