@@ -93,7 +93,7 @@ class Manifests:
 
     def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         """The manifest `ref` of `version` points to."""
-        key = self._key(ref, version)
+        key = self.key(ref, version)
         index = self.cache.get(key)
         if index is None:
             index = self._decoded(ref, version)
@@ -104,7 +104,7 @@ class Manifests:
         """The manifests that `refs` of `version` point to, in order; those that are not held several at a time."""
         for first in range(0, len(refs), _AT_ONCE):
             some = refs[first : first + _AT_ONCE]
-            missing = [ref for ref in some if self._key(ref, version) not in self.cache]
+            missing = [ref for ref in some if self.key(ref, version) not in self.cache]
             read: dict[str, ManifestIndex] = {}
             if len(missing) > 1:
                 with ThreadPoolExecutor(len(missing)) as pool:
@@ -115,13 +115,13 @@ class Manifests:
                 if index is None:
                     yield self.load(ref, version)
                 else:
-                    self.cache.put(self._key(ref, version), index)
+                    self.cache.put(self.key(ref, version), index)
                     yield index
 
-    def _key(self, ref: ManifestRef, version: Version) -> str:
-        """What a manifest is held under."""
+    def key(self, ref: ManifestRef, version: Version) -> str:
+        """What a manifest is held under: where it really lies, for a relative location is another one elsewhere."""
         became_late = _may_have_been_dates(version, ref.spec_id)
-        path = f"{self.storage.root}\0{ref.path}"
+        path = f"{self.storage.uri('')}\0{ref.path}"
         return f"{path} as {became_late}" if became_late else path
 
     def _decoded(self, ref: ManifestRef, version: Version) -> ManifestIndex:

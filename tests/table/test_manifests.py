@@ -1,6 +1,7 @@
 """The cache of manifests: bounded by bytes, and honest about them."""
 
 import gc
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import coalesce
+from coalesce.errors import CorruptMetadata
 from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import from_files
@@ -46,8 +49,25 @@ def test_the_cache_never_holds_more_than_its_bound(tmp_path: Path) -> None:
         assert table.plan("app LIKE 'app-00%'").file_count == 1000
         assert 0 < cache.nbytes <= cache.capacity
         assert 2 <= len(cache) <= 4
-    assert cache.get(refs[-1].path) is not None
-    assert cache.get(refs[0].path) is None
+    assert cache.get(table.manifests.key(refs[-1], table.state)) is not None
+    assert cache.get(table.manifests.key(refs[0], table.state)) is None
+
+
+def test_a_copy_under_the_same_relative_name_is_read_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`events` is another table after a change of directory: a damaged copy is damaged, whatever was read before."""
+    monkeypatch.chdir(tmp_path)
+    table = coalesce.create("one/events", APPS, partition_by=["app"])
+    table.append(pa.table({"app": ["A", "B"], "n": [1, 2]}))
+    shutil.copytree("one", "two")
+    monkeypatch.chdir(tmp_path / "one")
+    assert coalesce.open("events").count("app = 'A'") == 1
+    monkeypatch.chdir(tmp_path / "two")
+    (manifest,) = Path("events/_coalesce/manifests").iterdir()
+    manifest.write_bytes(manifest.read_bytes()[:-1])
+    with pytest.raises(CorruptMetadata, match=manifest.name):
+        coalesce.open("events").count("app = 'A'")
 
 
 def test_manifests_are_read_at_the_same_time(tmp_path: Path) -> None:
@@ -105,10 +125,10 @@ def test_what_an_index_grows_by_counts(tmp_path: Path) -> None:
     before = cache.nbytes
     table.plan("app = 'app-001-001' AND id > 5")
     table.plan("app = 'app-001-001' AND id > 5")
-    held = [cache.get(r.path) for r in table.state.manifests]
+    held = [cache.get(table.manifests.key(r, table.state)) for r in table.state.manifests]
     assert cache.nbytes == sum(index.nbytes for index in held if index is not None) > before
     cache.capacity = cache.nbytes - 1
-    assert cache.get(table.state.manifests[-1].path) is not None
+    assert cache.get(table.manifests.key(table.state.manifests[-1], table.state)) is not None
     assert len(cache) == 2
     cache.clear()
     assert (len(cache), cache.nbytes) == (0, 0)
