@@ -136,15 +136,20 @@ class Manifests:
                 ref.path, f"the manifest is missing although version {version.number} names it."
             ) from None
 
-    def write(self, entries: Entries) -> list[tuple[str, EncodedManifest]]:
-        """Store `entries` in as many manifests as they need, each a contiguous run of physical keys."""
+    def write(self, entries: Entries, begun: list[str] | None = None) -> list[tuple[str, EncodedManifest]]:
+        """Store `entries` in as many manifests as they need, each a contiguous run of physical keys.
+
+        `begun` gets the name of each before it is sent off, for whoever has to clear away after a failure.
+        """
+        names: list[str] = [] if begun is None else begun
         order = sort_order(entries)
         parts = np.array_split(order, -(-len(order) // MAX_ENTRIES))
-        return [self._write_one(entries.take(part) if len(parts) > 1 else entries) for part in parts]
+        return [self._write_one(entries.take(part) if len(parts) > 1 else entries, names) for part in parts]
 
-    def _write_one(self, entries: Entries) -> tuple[str, EncodedManifest]:
+    def _write_one(self, entries: Entries, begun: list[str]) -> tuple[str, EncodedManifest]:
         encoded = encode_manifest(entries)
         path = new_manifest_path()
+        begun.append(path)
         self.storage.put_if_absent(path, encoded.data)
         return path, encoded
 

@@ -134,7 +134,7 @@ class Table(TableReader):
         transaction.summary["to_version"] = number
         transaction.change(lambda head: logical.rolled_back(head, old))
         transaction.replace_manifests(old.manifests)
-        return self.commit(transaction)
+        return self._committed(transaction)
 
     # --- changing what it is -------------------------------------------------------------------------------------
 
@@ -206,9 +206,10 @@ class Table(TableReader):
         fields = check_texts(partition_by, "the partition fields", "{}")
         transaction = self.transaction("replace")
         transaction.exclusive = True
-        transaction.change(lambda head: evolve.replaced(head, columns, fields))
         transaction.replace_manifests(())
-        return self.commit(transaction)
+        return self._committed(
+            transaction, lambda begun: begun.change(lambda head: evolve.replaced(head, columns, fields))
+        )
 
     def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
         """Move files of older specs and rules to the current layout: one commit for each step that is taken.
@@ -247,7 +248,7 @@ class Table(TableReader):
     def _change(self, operation: str, change: Callable[[Version], Version]) -> Version:
         transaction = self.transaction(operation)
         transaction.change(change)
-        return self.commit(transaction)
+        return self._committed(transaction)
 
     # --- transactions --------------------------------------------------------------------------------------------
 
@@ -261,13 +262,15 @@ class Table(TableReader):
         return Transaction(self.log, self.manifests, self._version, named, applies=applies)
 
     def _write(self, operation: str, applies: Applies, stage: Callable[[Transaction], None]) -> Version:
-        """Stage a change of rows and commit it; if that fails, nothing is left behind."""
+        """Stage a change of rows and commit it, unless that was done before."""
         transaction = self.transaction(operation, applies=applies)
         return self._version if transaction.was_applied else self._committed(transaction, stage)
 
-    def _committed(self, transaction: Transaction, stage: Callable[[Transaction], None]) -> Version:
+    def _committed(self, transaction: Transaction, stage: Callable[[Transaction], None] | None = None) -> Version:
+        """Stage what is still to be staged, and commit; if that fails, nothing is left behind."""
         try:
-            stage(transaction)
+            if stage is not None:
+                stage(transaction)
             return self.commit(transaction)
         except BaseException:
             transaction.abandon()

@@ -7,7 +7,7 @@ no version until then, so a transaction that dies anywhere leaves the table as i
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from coalesce.arguments import shown
-from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, SchemaError
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
@@ -60,6 +60,7 @@ class Transaction:
     _written: Written = field(default_factory=list)
     _merged: dict[frozenset[str], Written] = field(default_factory=dict)
     _filtered: dict[str, Written] = field(default_factory=dict)
+    _begun: list[str] = field(default_factory=list)  # every manifest that was sent off, stored or not
     _may_be_committed: bool = False
 
     def __post_init__(self) -> None:
@@ -108,10 +109,15 @@ class Transaction:
         Returns the version that holds the change: the one created here, or the newest if `applies` says that it
         was committed before.
         """
+        if self._may_be_committed:  # its files would be in the table twice
+            raise InvalidArgument(
+                f"this transaction was committed, or may have been, as commit_id {self.commit_id}: look for it in "
+                "history(), and begin another one with transaction()."
+            )
         self.base.check_writable()
         if self._removed and self._replacement is None:
             conflicts.check_in_base(self._removed, self.base, self.manifests)
-        self._written = [w for entries in self._by_spec() for w in self.manifests.write(entries)]
+        self._written = [w for entries in self._by_spec() for w in self._stored(entries)]
         for attempt in range(MAX_ATTEMPTS):
             head = self.log.head()
             conflicts.check_same_table(self.base, head)
@@ -121,10 +127,9 @@ class Transaction:
             if head.commit_id != self.base.commit_id:
                 self._check_conflicts(head)
             version = self._next(head, self._written)
-            self._may_be_committed = True
-            if self.log.create(version):
+            if self._created(version):
+                self._delete({*self._begun}.difference(ref.path for ref in version.manifests))
                 return version
-            self._may_be_committed = False
             time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
         raise CommitConflict(
             f"{MAX_ATTEMPTS} attempts to commit {self.operation!r} were each overtaken by another writer; try again."
@@ -138,12 +143,28 @@ class Transaction:
         """
         if self._may_be_committed:
             return
-        paths = [path for entries in self._added for path in entries.core.column("path").to_pylist()]
-        for written in (self._written, *self._merged.values(), *self._filtered.values()):
-            paths += [path for path, _ in written]
+        self._delete([path for entries in self._added for path in entries.core.column("path").to_pylist()])
+        self._delete(self._begun)
+
+    def _created(self, version: Version) -> bool:
+        """Whether the version was created; while nobody knows, what it names has to stay."""
+        self._may_be_committed = True
+        try:
+            created = self.log.create(version)
+        except SchemaError:  # it could not have been read back, and was not sent off
+            self._may_be_committed = False
+            raise
+        self._may_be_committed = created
+        return created
+
+    def _delete(self, paths: Iterable[str]) -> None:
+        """Delete what no version names."""
         for path in paths:
-            with suppress(CoalesceError):  # an orphan that no version names; the first failure is what to report
+            with suppress(CoalesceError):  # an orphan; the first failure is what to report
                 self.manifests.storage.delete(path)
+
+    def _stored(self, entries: Entries) -> Written:
+        return self.manifests.write(entries, self._begun)
 
     def _by_spec(self) -> list[Entries]:
         by_spec: dict[int, list[Entries]] = defaultdict(list)
@@ -210,7 +231,7 @@ class Transaction:
                 kept.append(ref)
             elif stays.any():
                 if ref.path not in self._filtered:
-                    self._filtered[ref.path] = self.manifests.write(index.entries.take(np.flatnonzero(stays)))
+                    self._filtered[ref.path] = self._stored(index.entries.take(np.flatnonzero(stays)))
                 kept += self._materialized(self._filtered[ref.path], [ref])
         return kept
 
@@ -223,7 +244,7 @@ class Transaction:
         key = frozenset(r.path for r in crowd)
         if key not in self._merged:
             parts = [index.entries for index in self.manifests.load_all(crowd, head)]
-            self._merged[key] = self.manifests.write(concatenate(parts))
+            self._merged[key] = self._stored(concatenate(parts))
         rest = [r for r in all_refs if r.path not in key]
         return [*self._materialized(self._merged[key], crowd), *rest]
 
@@ -239,8 +260,17 @@ def _checked(applies: object) -> tuple[str, int] | None:
     if isinstance(applies, tuple) and len(applies) == 2:
         app, sequence = applies
         is_number = isinstance(sequence, int | np.integer) and not isinstance(sequence, bool)
-        if isinstance(app, str) and app and is_number and 0 <= int(sequence) <= _LAST_SEQUENCE:
+        if isinstance(app, str) and app and _is_unicode(app) and is_number and 0 <= int(sequence) <= _LAST_SEQUENCE:
             return app, int(sequence)
     raise InvalidArgument(
         f"applies= is (application, sequence), a name and a number from 0 to {_LAST_SEQUENCE}, not {shown(applies)}."
     )
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written down: Python's may hold half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
