@@ -1,6 +1,7 @@
 """Columns that were renamed, dropped, added or widened, over files that know nothing of it."""
 
 from decimal import Decimal
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,8 @@ def test_a_name_used_again_never_shows_the_old_values(spark: "SparkSession", tmp
     assert frame.where("s = 's1'").count() == 0
     assert frame.where("n = 7").count() == 150
     assert frame.where("n IS NULL OR n <> 7").count() == 0
-    table.append(pa.table({"k": [1000], "s": ["new"], "n": pa.array([8], pa.int32())}))
+    new = {"dt": [date(2026, 5, 1)], "app": ["A"], "k": [1000], "s": ["new"], "n": pa.array([8], pa.int32())}
+    table.append(pa.table(new))
     frame = load(spark, tmp_path / "events")
     assert [(row.k, row.n) for row in frame.where("s = 'new'").collect()] == [(1000, 8)]
     assert frame.where("n > 7").count() == 1

@@ -52,9 +52,9 @@ def test_insert_into(spark: "SparkSession", events: Table) -> None:
 def test_insert_through_a_relation_that_was_read(spark: "SparkSession", events: Table) -> None:
     """A relation that queries have used, with options or without, is no way past the writer."""
     assert numbers(spark) == [0]
-    spark.sql("SELECT * FROM events WITH (split = '5')").collect()
+    spark.sql("SELECT * FROM events WITH (timeZone = 'Asia/Tokyo')").collect()
     spark.sql("INSERT INTO events SELECT dt, app, k + 1 FROM events")
-    spark.sql("INSERT INTO events WITH (anything = 'else') SELECT dt, app, k + 2 FROM events")
+    spark.sql("INSERT INTO events WITH (layout = 'counted') SELECT dt, app, k + 2 FROM events")
     assert numbers(spark) == [0, 1, 2, 3]
     assert unmanaged(events) == set()
 
