@@ -1,7 +1,7 @@
 """Columns that were renamed, dropped, added or widened, over files that know nothing of it."""
 
-from decimal import Decimal
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
