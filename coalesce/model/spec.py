@@ -84,7 +84,7 @@ def parse_partition_fields(
     next_id = max((f.field_id for f in known), default=FIRST_PARTITION_FIELD_ID - 1) + 1
     fields = []
     for text in check_texts(texts, "the partition fields", "{}"):
-        column, transform_ = _parse_one(text)
+        column, transform_ = _parse_one(text, schema)
         source = schema.field(column)
         if not is_atomic(source.type):
             raise SpecError(f"column {source.name!r} is {source.type} and cannot partition a table.")
@@ -114,8 +114,16 @@ def field_text(field: PartitionField, schema: Schema) -> str:
     return f"{kind}({parameter}, {column})" if parameter else f"{kind}({column})"
 
 
-def _parse_one(text: str) -> tuple[str, Transform]:
+def _parse_one(text: str, schema: Schema) -> tuple[str, Transform]:
     match = _CALL.fullmatch(text)
+    own = schema.find(_unquoted(text.strip()))
+    if own is not None:  # a column may be called anything: `amount (eur)`, or what Spark calls the result of day(ts)
+        if match is not None and schema.find(match["column"].strip("`")) is not None:
+            raise SpecError(
+                f"{text!r} is the name of a column, and a transform of the column {match['column']!r} as well: "
+                "rename the former, and say which of them is meant."
+            )
+        return own.name, Identity()
     if match is None:
         if "(" in text or ")" in text:
             raise SpecError(
@@ -128,3 +136,8 @@ def _parse_one(text: str) -> tuple[str, Transform]:
         raise SpecError(f"{text!r} needs a number of 1 or more; write {function}(64, {column}).")
     parameter = f"[{match['number']}]" if match["number"] else ""
     return column, transform(f"{function}{parameter}")
+
+
+def _unquoted(name: str) -> str:
+    quoted = len(name) > 1 and name[0] == name[-1] == "`"
+    return name[1:-1].replace("``", "`") if quoted else name

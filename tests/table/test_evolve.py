@@ -105,6 +105,21 @@ def test_what_is_refused_is_refused_with_a_way_out(tmp_path: Path) -> None:
     assert table.version == 0
 
 
+def test_columns_that_are_called_like_transforms(tmp_path: Path) -> None:
+    """What names a column partitions by that column, not by a transform that reads the same; of two, neither counts."""
+    odd = pa.table({"amount (eur)": [1, 2, 2], "day(ts)": [7, 7, 8], "n": [1, 2, 3]})
+    table = coalesce.create(tmp_path / "one", odd.schema, partition_by=["amount (eur)", "day(ts)"])
+    table.append(odd)
+    assert [f.name for f in table.state.spec.fields] == ["amount (eur)", "day(ts)"]
+    table.overwrite_partitions(odd.slice(2))
+    assert (len(table.partitions()), table.count("`amount (eur)` = 2 AND `day(ts)` = 7")) == (3, 1)
+    both = odd.append_column("ts", pa.array([dt.datetime(2026, 5, 1)] * 3, pa.timestamp("us")))
+    with pytest.raises(SpecError, match="name of a column, and a transform of the column 'ts'"):
+        coalesce.create(tmp_path / "two", both.schema, partition_by=["day(ts)"])
+    quoted = coalesce.create(tmp_path / "two", both.schema, partition_by=["`day(ts)`"])
+    assert [f.name for f in quoted.state.spec.fields] == ["day(ts)"]
+
+
 def test_replacing_under_iceberg_compatibility(tmp_path: Path) -> None:
     """The same partition names with another type may replace; differently named ones may not."""
     table = coalesce.create(tmp_path, pa.schema([("part_a", pa.int32()), ("n", pa.int64())]), partition_by=["part_a"])
