@@ -12,6 +12,7 @@ from typing import Final
 
 from coalesce.arguments import suggestion
 from coalesce.errors import PredicateError
+from coalesce.model.schema import Schema
 from coalesce.model.types import (
     BINARY,
     BOOLEAN,
@@ -31,18 +32,22 @@ from coalesce.predicate.coercion import cast_value, common_type
 from coalesce.predicate.expr import (
     And,
     Bound,
+    Column,
     Comparison,
     Expr,
     Literal,
     Membership,
     Mistake,
+    NanTest,
     NullTest,
     Opaque,
     Or,
+    Prefix,
     Truth,
     Written,
 )
 from coalesce.predicate.expr import Not as Negation
+from coalesce.predicate.names import dotted
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?[dfl]?|[+-]?inf(inity)?|[+-]?nan", re.ASCII | re.IGNORECASE)
@@ -70,6 +75,36 @@ def refuse(predicate: Bound, text: str | None) -> None:
                 raise PredicateError(reason, text, position)
             case _:
                 pass
+
+
+def refuse_qualified(expr: Expr, schema: Schema, text: str | None) -> None:
+    """Refuse `mta.id`, where `meta` is the struct: taken for a column `id` of a table `mta`, it would be another one.
+
+    Spark names a column with its table where there are several; a predicate of people's is about one table.
+    """
+    todo: list[Expr] = [expr]
+    while todo:
+        match todo.pop():
+            case And(parts) | Or(parts):
+                todo.extend(reversed(parts))
+            case Negation(part):
+                todo.append(part)
+            case (Comparison() | Membership() | NullTest() | NanTest() | Prefix() | Truth()) as leaf:
+                _check_inside(leaf.column, schema, text)
+            case _:
+                pass
+
+
+def _check_inside(column: Column, schema: Schema, text: str | None) -> None:
+    """Whether the first part of a dotted name is a column that can have members."""
+    outer, *inner = column.parts
+    found = schema.find(outer)
+    if not inner or (found is not None and not is_atomic(found.type)):
+        return
+    structs = tuple(field.name for field in schema.fields if not is_atomic(field.type))
+    close = suggestion(outer, structs, "")
+    rest = close if close.endswith("?") else f"; a column is named without its table: {dotted(column.parts[-1:])}."
+    raise PredicateError(f"{outer!r} is no column with a member {'.'.join(inner)!r}{rest}", text, column.position)
 
 
 def unknown_name(name: str, known: tuple[str, ...], *, may_be_text: bool) -> str:

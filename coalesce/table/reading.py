@@ -22,7 +22,7 @@ from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.report import Report
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
-from coalesce.predicate.mistakes import refuse
+from coalesce.predicate.mistakes import refuse, refuse_qualified
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql import parse
 from coalesce.storage.base import Storage
@@ -140,6 +140,7 @@ class TableReader:
         _check_predicate(where)
         text = where if isinstance(where, str) else None
         expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
+        refuse_qualified(expr, self.schema, text)
         bound = bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
         if not any(isinstance(engine, FrameEngine) for engine in self.engines):
             refuse(bound, text)

@@ -206,10 +206,9 @@ class Table(TableReader):
         fields = check_texts(partition_by, "the partition fields", "{}")
         transaction = self.transaction("replace")
         transaction.exclusive = True
+        transaction.change(lambda head: evolve.replaced(head, columns, fields))
         transaction.replace_manifests(())
-        return self._committed(
-            transaction, lambda begun: begun.change(lambda head: evolve.replaced(head, columns, fields))
-        )
+        return self._committed(transaction)
 
     def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
         """Move files of older specs and rules to the current layout: one commit for each step that is taken.

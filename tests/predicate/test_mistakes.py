@@ -1,5 +1,6 @@
 """Conditions that can hardly be meant: what is wrong with them is said, and Spark has no use for them either."""
 
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
@@ -190,3 +191,28 @@ def test_whether_it_is_there_with_spark(tmp_path: Path, spark: "SparkSession") -
     assert table.read().where("tags IS NOT NULL AND sizes IS NOT NULL").count() == 1
     table.delete("st IS NULL")
     assert sorted(str(r.app) for r in table.read().collect()) == ["A", "None"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("sta.n = 1", "'sta' is no column with a member 'n'; did you mean 'st'?"),
+        (
+            "app = 'A' AND NOT zzz.n = 1",
+            "'zzz' is no column with a member 'n'; a column is named without its table: n.",
+        ),
+        ("n.app IS NULL", "'n' is no column with a member 'app'; a column is named without its table: app."),
+        ("a.b.n IN (1, 2)", "'a' is no column with a member 'b.n'; a column is named without its table: n."),
+    ],
+)
+def test_a_member_of_nothing_is_no_column(text: str, reason: str, tmp_path: Path) -> None:
+    """A misspelt struct is not taken for the name of a table: rows would go by a column that was not meant."""
+    table = coalesce.create(tmp_path / "t", ROWS.schema)
+    table.append(ROWS)
+    for ask in (table.count, table.scan, table.delete):
+        with pytest.raises(PredicateError, match=re.escape(reason)):
+            ask(text)
+    with pytest.raises(PredicateError, match="no column with a member"):
+        table.delete(coalesce.col("sta.n") == 1)
+    assert table.count("`st` IS NULL") == 1
+    assert table.count() == 3
