@@ -3,6 +3,7 @@
 Nothing is written before everything about the rows has been checked. All work per row is Arrow's or NumPy's.
 """
 
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -82,8 +83,16 @@ def refuse_outside(rows: pa.Table, schema: Schema, within: Bound | None) -> None
         return
     positions = np.flatnonzero(~is_true(within, rows, schema))
     if len(positions):
-        (example,) = rows.slice(positions[0], 1).to_pylist()
-        raise refusal([outside(len(positions), within, example)])
+        raise refusal([outside(len(positions), within, _row(rows, int(positions[0])))])
+
+
+def _row(rows: pa.Table, position: int) -> dict[str, object]:
+    """One row as Python's values, to be shown; without strings that are not UTF-8, which Python cannot hold."""
+    shown: dict[str, object] = {}
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        with suppress(UnicodeDecodeError):
+            shown[name] = column[position].as_py()
+    return shown
 
 
 def row_order(tuples: RowTuples, in_order: list[int]) -> Order:

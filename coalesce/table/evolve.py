@@ -111,12 +111,13 @@ def add_column(
     if check_flag(first, "first=") and after is not None:
         raise SchemaError(f"column {name!r} cannot be first and after {after!r}; say one of the two.")
     following = None if after is None else check_text(after, "after=")
-    if check_flag(required, "required=") and default is None:
+    needed = check_flag(required, "required=")
+    if needed and default is None:
         raise SchemaError(f"column {name!r} cannot be required without a default: rows already there have no value.")
     if default is not None and not is_atomic(resolved):
         raise SchemaError(f"column {name!r} is {resolved}; only a column of a single value can have a default.")
     ids = count(head.max_column_id + 1)
-    (field,) = with_fresh_ids((Field(id=0, name=path[-1], type=resolved, required=required),), lambda: next(ids))
+    (field,) = with_fresh_ids((Field(id=0, name=path[-1], type=resolved, required=needed),), lambda: next(ids))
     field = _physically_named(field, head.has_dropped_or_renamed)
     if default is not None:
         field = replace(field, default=from_python(resolved, default))  # type: ignore[arg-type]  # atomic, as checked

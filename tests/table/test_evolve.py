@@ -3,6 +3,7 @@
 import datetime as dt
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -83,6 +84,13 @@ def test_a_renamed_partition_column_prunes_under_its_new_name_only(tmp_path: Pat
     assert table.plan("event_date = DATE '2026-04-01'").file_count == 1
     with pytest.raises(PredicateError, match="dt"):
         table.plan("dt = DATE '2026-04-01'")
+
+
+def test_a_flag_may_be_numpys(tmp_path: Path) -> None:
+    """`required=` is what a comparison of arrays gives, too; the version file has Python's."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    table.add_column("m", "int64", default=0, required=np.bool_(True))  # type: ignore[arg-type]
+    assert coalesce.open(tmp_path / "t").schema.field("m").required is True
 
 
 def test_what_is_refused_is_refused_with_a_way_out(tmp_path: Path) -> None:

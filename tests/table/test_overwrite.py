@@ -50,6 +50,16 @@ def test_a_row_for_which_it_is_unknown_is_outside(where: str) -> None:
         table.overwrite(events(["A", None], [10, 11]), where)  # type: ignore[list-item]
 
 
+def test_a_row_outside_that_cannot_be_shown_is_refused_all_the_same() -> None:
+    """A string that is not UTF-8, which Python cannot hold, is left out of the example."""
+    offsets = pa.array([0, 2], pa.int32()).buffers()[1]
+    not_text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])
+    rows = pa.table({"n": [7], "note": not_text, "tags": pa.ListArray.from_arrays([0, 1], not_text)})
+    table = create_table(MemoryStorage(), (ArrowEngine(),), rows.schema)
+    with pytest.raises(SchemaError, match=r"1 row does not match n = 1L, such as n = 7\. The same"):
+        table.overwrite(rows, "n = 1")
+
+
 def test_rows_outside_can_be_allowed() -> None:
     """Said so, they are added."""
     table = table_of(["A", "B"], [1, 2])
