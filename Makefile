@@ -32,7 +32,7 @@ test-stores: $(INSTALLED) ## run the storage tests on emulators of Azure and Goo
 	$(BIN)/python -m tests.stores $(ARGS)
 
 mutants: $(INSTALLED) ## plant bugs one by one and see whether the tests notice (ARGS="--only planner")
-	$(BIN)/python -m tests.mutants $(ARGS)
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check $(CHECKED)

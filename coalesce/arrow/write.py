@@ -61,7 +61,7 @@ def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list
         schema=schema,
         known=place.known(tuples.distinct),
     )
-    directory = new_write_directory()
+    directory = new_write_directory(place.below)
     order = row_order(tuples, [s.index for file in planned for s in file.slices])
     makers, start = [], 0
     for number, file in enumerate(planned):

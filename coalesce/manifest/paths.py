@@ -48,9 +48,9 @@ def is_manifest_path(path: str) -> bool:
     return _MANIFEST_FILE.fullmatch(path) is not None
 
 
-def new_write_directory() -> str:
-    """The directory that one write owns."""
-    return f"{DATA}/{uuid4().hex}"
+def new_write_directory(below: str = DATA) -> str:
+    """The directory that one write owns; `below` that of another, if it is a part of that one."""
+    return f"{below}/{uuid4().hex}"
 
 
 def physical_directory(names: Sequence[str], types: Sequence[AtomicType], key: PhysicalKey) -> str:

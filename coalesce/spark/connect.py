@@ -5,7 +5,8 @@ and to the server's workers.
 """
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, assert_never
 
@@ -15,7 +16,8 @@ import pyarrow as pa
 from coalesce.arrow.conform import conform
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.arrow.rows import is_true
-from coalesce.errors import NeedsSpark, SchemaError
+from coalesce.errors import CoalesceError, NeedsSpark, SchemaError
+from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import Schema
@@ -26,7 +28,7 @@ from coalesce.predicate.normalize import has_opaque
 from coalesce.predicate.render import to_sql
 from coalesce.spark.attach import attach
 from coalesce.spark.options import VERSION
-from coalesce.spark.portable import write_batches
+from coalesce.spark.portable import check_columns, write_batches
 from coalesce.spark.schema import schema_from_spark
 from coalesce.table.engine import Place
 from coalesce.table.match import outside, refusal
@@ -53,12 +55,18 @@ class ConnectEngine(ArrowEngine):
         """Write the rows in the server's workers; only the entries of the files come back."""
         if not hasattr(data, "mapInArrow"):
             raise SchemaError(f"a {type(data).__name__} has no rows to write; give a Spark DataFrame.")
+        check_columns(place, data.schema)
         if place.within is not None:
             _refuse_outside(place, data, place.within)
-        written = _together(data, place).mapInArrow(
-            partial(_write, Place(storage=place.storage, version=place.version)), "entries binary"
-        )
-        return [file for row in written.collect() for file in pickle.loads(row[0])]
+        part = Place(storage=place.storage, version=place.version, below=new_write_directory())
+        try:
+            rows = _together(data, place).mapInArrow(partial(_write, part), "answer binary").collect()
+            return [file for row in rows for file in _answer(row[0])]
+        except BaseException:  # what other tasks have written nobody else knows of
+            with suppress(CoalesceError):
+                for file in place.storage.list(part.below):
+                    place.storage.delete(file.path)
+            raise
 
     def dataframe(self, place: Place) -> Any:
         """The rows of the version. Filters on it do not prune; `.option("where", …)` of the reader does."""
@@ -78,11 +86,29 @@ def _refuse_outside(place: Place, data: Any, within: Bound) -> None:
             "allow rows outside (allow_outside=True), or use a session with a driver of its own."
         )
     schema = place.version.schema
-    found = data.mapInArrow(partial(_count_outside, schema, within), "rows bigint, example binary").collect()
-    count = sum(row[0] for row in found)
+    rows = data.mapInArrow(partial(_count_outside, schema, within), "answer binary").collect()
+    found = [_answer(row[0]) for row in rows]
+    count = sum(number for number, _ in found)
     if count:
-        example = next(pickle.loads(row[1]) for row in found if row[0])
+        example = next(example for number, example in found if number)
         raise refusal([outside(count, within, example)])
+
+
+def _answer(sent: bytes) -> Any:
+    """What a worker has to say; an error of ours is raised here, where the caller can tell what it is."""
+    answer = pickle.loads(sent)
+    if isinstance(answer, CoalesceError):
+        raise answer
+    return answer
+
+
+def _sent(work: Callable[[], object]) -> pa.RecordBatch:
+    """Runs in a worker: what `work` returns, or the error of ours that it ends in, as a batch of one row."""
+    try:
+        answer = work()
+    except CoalesceError as error:
+        answer = error
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(answer)], pa.binary())], ["answer"])
 
 
 def _together(data: Any, place: Place) -> Any:
@@ -116,18 +142,20 @@ def _groups(rule: Rule, field_id: int) -> bool:
 
 def _count_outside(schema: Schema, within: Bound, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a worker: counts the rows of its task that are outside, and yields one of them."""
-    count, example = 0, None
-    for batch in batches:
-        rows = conform(pa.Table.from_batches([batch]), schema)
-        found = np.flatnonzero(~is_true(within, rows, schema))
-        if len(found) and not count:
-            (example,) = rows.slice(found[0], 1).to_pylist()
-        count += len(found)
-    arrays = [pa.array([count], pa.int64()), pa.array([pickle.dumps(example)], pa.binary())]
-    yield pa.RecordBatch.from_arrays(arrays, ["rows", "example"])
+
+    def count_them() -> tuple[int, object]:
+        count, example = 0, None
+        for batch in batches:
+            rows = conform(pa.Table.from_batches([batch]), schema)
+            found = np.flatnonzero(~is_true(within, rows, schema))
+            if len(found) and not count:
+                (example,) = rows.slice(found[0], 1).to_pylist()
+            count += len(found)
+        return count, example
+
+    yield _sent(count_them)
 
 
 def _write(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a worker: writes the rows of its task and yields the entries of the files."""
-    entries = pickle.dumps(write_batches(place, batches))
-    yield pa.RecordBatch.from_arrays([pa.array([entries], pa.binary())], ["entries"])
+    yield _sent(partial(write_batches, place, batches))

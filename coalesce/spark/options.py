@@ -188,13 +188,13 @@ def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool 
     version, as_of = _either(options, "version", "versionAsOf"), _either(options, "asOf", "timestampAsOf")
     if version is not None and as_of is not None:
         raise _refusal("version and asOf are two answers; give one.")
-    columns = options.get("columns")
+    columns = _columns(options)
     return ReadOptions(
         version=None if version is None else _number("version", version),
         as_of=as_of,
         time_zone=_zone(options),
         where=options.get("where"),
-        columns=None if columns is None else tuple(_column(text) for text in columns.split(",")),
+        columns=columns,
         storage=_storage(options),
     )
 
@@ -376,6 +376,14 @@ def _applies(options: Mapping[str, str]) -> tuple[str, int] | None:
     if not app or number is None:
         raise _refusal("a write that is to be made once needs both txnAppId, a name, and txnVersion, a number.")
     return app, _number("txnVersion", number)
+
+
+def _columns(options: Mapping[str, str]) -> tuple[str, ...] | None:
+    text = options.get("columns")
+    names = None if text is None else tuple(_column(part) for part in text.split(","))
+    if names is not None and len({name.lower() for name in names}) < len(names):
+        raise _refusal(f"the option columns names a column twice: {text!r}.")
+    return names
 
 
 def _column(text: str) -> str:

@@ -37,9 +37,11 @@ from pyspark.sql.types import StructType
 from coalesce.arrow.conform import conform
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.arrow.rows import is_true
-from coalesce.errors import CoalesceError, TableNotFound
+from coalesce.errors import CoalesceError, CommitConflict, TableNotFound
+from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import Field
+from coalesce.predicate.expr import Bound
 from coalesce.spark.options import ReadOptions, Source, WriteOptions, location, read_options, write_options
 from coalesce.spark.schema import check_given_columns, spark_schema
 from coalesce.spark.staged import StagedEngine, StagedFiles
@@ -79,7 +81,7 @@ class PortableSource(DataSource):
         check_given_columns(schema, spark_schema(fields))
         return PortableReader(table.place(), options, [f.name for f in fields], schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002 - Spark's signature
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """What writes rows and commits them once."""
         options = write_options(self._given(), Source.PORTABLE, overwrite=overwrite)
         path = location(self.options)
@@ -90,6 +92,7 @@ class PortableSource(DataSource):
                 f"there is no coalesce table at {path}, and a source in Python makes none: do so with "
                 "coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark)."
             ) from None
+        check_columns(table.place(), schema)
         return PortableWriter(table.place(), overwrite, options)
 
     def _given(self) -> Mapping[str, str]:
@@ -250,7 +253,7 @@ class PortableWriter(DataSourceArrowWriter):
     """Each task writes files of its rows; the driver commits all of them at once."""
 
     def __init__(self, place: Place, overwrite: bool, options: WriteOptions) -> None:
-        self.place = Place(storage=place.storage, version=place.version)
+        self.place = Place(storage=place.storage, version=place.version, below=new_write_directory())
         self.overwrite = overwrite
         self.options = options
 
@@ -260,7 +263,7 @@ class PortableWriter(DataSourceArrowWriter):
         if found and where is not None and not self.options.allow_outside:
             schema = self.place.version.schema
             rows = conform(pa.Table.from_batches(found), schema)
-            positions = np.flatnonzero(~is_true(self._table(settings, ArrowEngine()).bound(where), rows, schema))
+            positions = np.flatnonzero(~is_true(self._meant(settings), rows, schema))
             if len(positions):
                 (example,) = rows.slice(positions[0], 1).to_pylist()
                 return Written([], settings, len(positions), example)
@@ -277,30 +280,42 @@ class PortableWriter(DataSourceArrowWriter):
         elif options.replaces_partitions(settings.overwrite_mode) and table.state.spec.fields:
             table.overwrite_partitions(staged, applies=options.applies)
         else:
+            if table.bound(options.replace_where) != self._meant(settings):
+                raise CommitConflict(
+                    f"columns that {options.replace_where} names were changed while the rows were written; repeat the "
+                    "operation on the newest version."
+                )
             _refuse_outside(table, written, options)
             table.overwrite(staged, options.replace_where, allow_outside=True, applies=options.applies)
         if not engine.taken:
             self.abort(messages)
 
     def abort(self, messages: list[Any]) -> None:
-        """Remove what the tasks that came to an end have written; the others have cleaned up after themselves.
+        """Remove what tasks have written, those too that Spark gave up and has no message of.
 
         Spark asks for it after every failed commit, and one whose answer was lost has happened all the same.
         """
         storage = self.place.storage
         try:
             named = paths_only_in(Log(storage).head(), self.place.version, Manifests(storage))
+            written = {f.path for f in _files(messages)} | {f.path for f in storage.list(self.place.below)}
         except CoalesceError:
             return  # it cannot be told, and files that no version names harm nobody
-        for file in _files(messages):
-            if file.path not in named:
-                storage.delete(file.path)
+        for path in written.difference(named):
+            storage.delete(path)
 
     def _table(self, settings: Settings, engine: ArrowEngine) -> Table:
         """The table, to be written to in the session's words."""
-        options = self.options
-        zone = _zone(self.place, options.replace_where, options.time_zone, settings.time_zone)
+        zone = self._time_zone(settings)
         return Table(self.place.storage, (engine,), time_zone=zone, case_sensitive=settings.case_sensitive)
+
+    def _meant(self, settings: Settings) -> Bound:
+        """What is to be replaced, by the columns of the version that the rows are written for."""
+        table = _table_as(self.place, self._time_zone(settings), settings.case_sensitive)
+        return table.bound(self.options.replace_where)
+
+    def _time_zone(self, settings: Settings) -> str:
+        return _zone(self.place, self.options.replace_where, self.options.time_zone, settings.time_zone)
 
 
 def _refuse_outside(table: Table, written: Sequence[Written], options: WriteOptions) -> None:
@@ -309,6 +324,11 @@ def _refuse_outside(table: Table, written: Sequence[Written], options: WriteOpti
     if count:
         example = next(message.example for message in written if message.outside)
         raise refusal([outside(count, table.bound(options.replace_where), example)])
+
+
+def check_columns(place: Place, schema: StructType) -> None:
+    """Refuse rows by their columns alone: tasks see nothing of a frame that has none."""
+    conform(_arrow_schema(schema).empty_table(), place.version.schema, place.version.spec)
 
 
 def write_batches(place: Place, batches: Iterator[pa.RecordBatch]) -> list[DataFile]:

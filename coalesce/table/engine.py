@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import pyarrow as pa
 
 from coalesce.arguments import check_choice
+from coalesce.manifest.paths import DATA
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import parse_bytes
 from coalesce.model.schema import Schema
@@ -44,7 +45,8 @@ class Place:
 
     `measure` tells what the table already holds of tuples, where that matters to the rule. `layout` is `COUNTED` or
     `KNOWN`, if the caller has chosen for this write. `within` is a predicate that must be TRUE on every row of this
-    write: an engine refuses the others (`match.outside`) before it writes anything.
+    write: an engine refuses the others (`match.outside`) before it writes anything. `below` is the directory of the
+    whole write, if this is one task's part of it.
     """
 
     storage: Storage
@@ -52,6 +54,7 @@ class Place:
     measure: Measure | None = None
     layout: str | None = None
     within: Bound | None = None
+    below: str = DATA
 
     @property
     def target_file_bytes(self) -> int:

@@ -25,8 +25,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run; see the module."""
     options = _parser().parse_args(arguments)
     chosen = [m for m in MUTANTS if not options.only or m.name.startswith(tuple(options.only))]
-    if not chosen:
-        _say(f"no mutant's name begins with {' or '.join(options.only)}; there are:")
+    unknown = [name for name in options.only or () if not any(m.name.startswith(name) for m in MUTANTS)]
+    if unknown:
+        _say(f"no mutant's name begins with {' or with '.join(unknown)}; there are:")
         for mutant in MUTANTS:
             _say(f"  {mutant.name}")
         return 2

@@ -19,6 +19,7 @@ import sys
 from pyspark.sql import SparkSession
 
 import coalesce
+from coalesce.errors import SchemaError
 from coalesce.spark.jre import spark_java_home
 
 os.environ["JAVA_HOME"] = str(spark_java_home())  # the server is PySpark's own, which looks for Java nowhere else
@@ -67,8 +68,17 @@ answers["overwritten"] = [new.refresh().count(), new.version]
 before = len(new.storage.list("data"))
 try:
     new.overwrite(df.filter("k < 7"), "k < 5")
-except coalesce.SchemaError as error:
+except SchemaError as error:
     answers["outside"] = [str(error), len(new.storage.list("data")) - before]
+try:
+    new.overwrite(spark.range(0))
+except SchemaError as error:
+    answers["other columns"] = str(error)
+torn = df.filter("k < 7").selectExpr("* EXCEPT (app)", "IF(k = 6, CAST(X'FF' AS STRING), app) AS app")
+try:
+    new.append(torn)
+except SchemaError as error:
+    answers["no text"] = str(error)
 new.delete("k = 3")
 answers["deleted"] = new.read().count()
 try:
@@ -140,6 +150,12 @@ def test_rows_outside_of_what_is_overwritten_are_refused(connect: tuple[dict[str
     assert isinstance(outside, list)
     assert "2 rows do not match k < 5L, such as " in outside[0]
     assert outside[1] == 0
+
+
+def test_what_does_not_fit_is_said_in_our_words(connect: tuple[dict[str, object], Path]) -> None:
+    """By columns alone if there are no rows; and what only a worker can see, as the error that it is."""
+    assert "'id'" in str(connect[0]["other columns"])
+    assert "UTF-8" in str(connect[0]["no text"])
 
 
 def test_errors(connect: tuple[dict[str, object], Path]) -> None:

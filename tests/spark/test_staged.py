@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
-from coalesce.errors import CommitConflict
+from coalesce.errors import CommitConflict, InvalidArgument, SchemaError
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
@@ -64,3 +64,47 @@ def test_a_spec_that_changed_while_the_workers_wrote_is_a_conflict_for_partition
     with pytest.raises(CommitConflict, match="partition fields were changed"):
         writer.commit(messages)
     assert table.refresh().count() == 2
+
+
+def test_a_condition_that_means_other_columns_when_the_workers_are_done_is_a_conflict(tmp_path: Path) -> None:
+    """`app` is another column by then: neither the rows of the old one nor those of the new one are replaced."""
+    table = coalesce.create(tmp_path, SCHEMA, partition_by=["app"])
+    table.append(pa.table({"app": ["A", "B"], "n": [5, 6]}))
+    writer, messages = written(table, replaceWhere="app = 'A'")
+    table.rename_column("app", "program")
+    table.add_column("app", "string")
+    with pytest.raises(CommitConflict, match="app = 'A' names were changed"):
+        writer.commit(messages)
+    assert table.refresh().count() == 2
+
+
+def test_an_abort_takes_away_files_that_no_message_names(tmp_path: Path) -> None:
+    """A task that Spark gave up, because another one failed, has written its files all the same."""
+    table = coalesce.create(tmp_path, SCHEMA, partition_by=["app"])
+    writer, _ = written(table)
+    for batch in pa.table({"app": ["B"], "n": [2]}, schema=SCHEMA).to_batches():
+        writer.write(iter([batch]))
+    before = len(table.storage.list("data"))
+    writer.abort([])
+    assert len(table.storage.list("data")) == before - 1
+
+
+def test_a_frame_without_rows_is_held_to_the_columns_too(tmp_path: Path) -> None:
+    """Tasks see nothing of it, and an overwrite by what was not meant would empty the table."""
+    from pyspark.sql.types import LongType, StructType
+
+    from coalesce.spark.portable import PortableSource
+
+    table = coalesce.create(tmp_path, SCHEMA, partition_by=["app"])
+    table.append(pa.table({"app": ["A", "B"], "n": [5, 6]}))
+    with pytest.raises(SchemaError, match="'id'"):
+        PortableSource({"path": table.location}).writer(StructType().add("id", LongType()), True)
+
+
+def test_columns_that_are_asked_for_twice_are_refused(tmp_path: Path) -> None:
+    """Spark could make nothing of what it then got."""
+    from coalesce.spark.portable import PortableSource
+
+    table = coalesce.create(tmp_path, SCHEMA, partition_by=["app"])
+    with pytest.raises(InvalidArgument, match="names a column twice: 'n, app, N'"):
+        PortableSource({"path": table.location, "columns": "n, app, N"}).schema()
