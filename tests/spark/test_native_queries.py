@@ -1,4 +1,4 @@
-"""The same rows for the same SQL, whether a table prunes or Spark reads everything."""
+"""The same rows for the same SQL, whether a table prunes or Spark has all rows in memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,8 @@ def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
     for number in range(3):
         pq.write_table(rows(number * 150, 150), _made(directory / "plain") / f"{number}.parquet")
     spark.read.format("coalesce").load(table.location).createOrReplaceTempView("ours")
-    spark.read.parquet(str(directory / "plain")).createOrReplaceTempView("plain")
+    # In memory: Spark's reader of plain Parquet skips row groups that hold a NaN or a zero of the other sign.
+    spark.read.parquet(str(directory / "plain")).localCheckpoint().createOrReplaceTempView("plain")
     days = ", ".join(f"(DATE '{day}', {1 + number // 7}, 'day {number}')" for number, day in enumerate(DAYS))
     spark.sql(f"SELECT * FROM VALUES {days} AS d(day, week, name)").createOrReplaceTempView("days")
     before = {name: spark.conf.get(name) for name in QUICK}
@@ -60,8 +61,8 @@ def fingerprint(number: int, table: str) -> str:
 
 @pytest.mark.parametrize("start", range(0, QUERIES, BATCH))
 @pytest.mark.usefixtures("tables")
-def test_same_rows_as_plain_parquet(spark: "SparkSession", start: int) -> None:
-    """Twenty-five generated queries give the same rows on a coalesce table and on the same data as plain Parquet."""
+def test_same_rows_as_in_memory(spark: "SparkSession", start: int) -> None:
+    """Twenty-five generated queries give the same rows on a coalesce table and on the same data in memory."""
     numbers = range(start, start + BATCH)
     both = [fingerprint(number, table) for number in numbers for table in ("ours", "plain")]
     found = {(row.q, row.t): (row.c, row.x, row.y) for row in spark.sql(" UNION ALL ".join(both)).collect()}
