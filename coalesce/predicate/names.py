@@ -10,7 +10,7 @@ _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^`.]+)")
 _KEYWORDS: Final = frozenset({
     "ALL", "AND", "ANY", "BETWEEN", "CASE", "CAST", "DATE", "DISTINCT", "ELSE", "END", "ESCAPE", "EXISTS", "FALSE",
     "FROM", "ILIKE", "IN", "INTERVAL", "IS", "LIKE", "NOT", "NULL", "OR", "RLIKE", "SELECT", "SOME", "THEN",
-    "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TRUE", "WHEN", "WHERE", "X",
+    "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TRUE", "WHEN", "WHERE", "WITH", "X",
 })  # fmt: skip
 
 

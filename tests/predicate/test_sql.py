@@ -139,6 +139,7 @@ def test_literals_round_trip(typed: tuple[AtomicType, Value]) -> None:
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
+@example(["WITH"])
 def test_names_round_trip(parts: list[str]) -> None:
     """Any name can be quoted, split again, and read in a predicate."""
     name = dotted(tuple(parts))
