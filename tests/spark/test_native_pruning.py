@@ -1,6 +1,7 @@
 """Which files Spark reads, and what it says about that."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -215,6 +216,8 @@ def test_file_metadata_columns(events: Table) -> None:
         assert row.file_size == status.st_size
         assert row.file_modification_time.timestamp() == pytest.approx(status.st_mtime, abs=1)
         assert pq.read_table(path).column("k")[row.row_index].as_py() == row.k
+    times = {row[0].year for row in events.read().select("_metadata.file_modification_time").distinct().collect()}
+    assert times == {datetime.now().year}, "also where nothing is filtered"
 
 
 # --- when something is wrong -------------------------------------------------------------------------------------

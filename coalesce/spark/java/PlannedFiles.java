@@ -195,7 +195,10 @@ public class PlannedFiles implements FileIndex {
     return (String) (estimate == null ? table : estimate).get("description");
   }
 
-  /** Two scans of one version are the same scan if the same is asked of their rows: Spark re-uses by equality. */
+  /**
+   * Two scans of one version are the same scan if the same is asked of their rows: Spark re-uses by equality, and takes
+   * a rule that gives an equal plan for one that did nothing.
+   */
   public boolean equals(Object other) {
     if (!(other instanceof PlannedFiles)) {
       return false;
@@ -204,6 +207,7 @@ public class PlannedFiles implements FileIndex {
     return root().equals(that.root())
         && table.get("key").equals(that.table.get("key"))
         && java.util.Objects.equals(part, that.part)
+        && dated == that.dated
         && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
   }
 
