@@ -50,11 +50,16 @@ def metadata(installed: Path) -> Message:
     return message_from_bytes(found.read_bytes())
 
 
-def python(installed: Path, program: str) -> subprocess.CompletedProcess[str]:
+def python(installed: Path, program: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run a program that finds the installed package before any other."""
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     return subprocess.run(
-        [sys.executable, "-c", program], cwd=installed, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, *options, "-c", program],
+        cwd=installed,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 
@@ -156,7 +161,8 @@ def test_beside_the_other_package_ours_is_not_imported(installed: Path) -> None:
 
     (installed / "coalesce/__init__.py").unlink()  # theirs removed again, and our file with it
     (installed / "coalesce-0.3.dist-info").rmdir()
-    said = python(installed, "from coalesce.errors import CoalesceError").stderr.splitlines()[-1]
+    # Without site-packages: a checkout that is installed there for development would be found instead.
+    said = python(installed, "from coalesce.errors import CoalesceError", "-S").stderr.splitlines()[-1]
     assert "it has lost its __init__.py" in said
     assert advice in said
 
