@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from coalesce.api import create, open
     from coalesce.model.rule import group, keep_all, small
     from coalesce.predicate.builder import col
-    from coalesce.spark.attach import attach
-    from coalesce.spark.session import session
+    from coalesce.spark.session.attach import attach
+    from coalesce.spark.session.start import session
     from coalesce.table.table import Table
 
 __all__ = ["CoalesceError", "Table", "attach", "col", "create", "group", "keep_all", "open", "session", "small"]
 
 _HOME = {
     "Table": "coalesce.table.table",
-    "attach": "coalesce.spark.attach",
+    "attach": "coalesce.spark.session.attach",
     "col": "coalesce.predicate.builder",
     "create": "coalesce.api",
     "group": "coalesce.model.rule",
     "keep_all": "coalesce.model.rule",
     "open": "coalesce.api",
-    "session": "coalesce.spark.session",
+    "session": "coalesce.spark.session.start",
     "small": "coalesce.model.rule",
 }
 

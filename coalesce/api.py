@@ -10,8 +10,9 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import InvalidArgument
 from coalesce.model.rule import RuleRequest
 from coalesce.storage import Storage, open_storage
+from coalesce.storage.resolve import Hadoop
+from coalesce.table.commit.log import Log
 from coalesce.table.engine import Engine
-from coalesce.table.log import Log
 from coalesce.table.reading import check_when
 from coalesce.table.table import Table, create_table
 
@@ -80,7 +81,16 @@ def _storage(location: object, options: object, spark: Any) -> Storage:
         check_session(spark, "spark=")
     named = {} if options is None else check_settings(options, "storage_options")
     texts = {name: _option(name, value) for name, value in named.items()}
-    return open_storage(location, options=None if options is None else texts, spark=spark)
+    return open_storage(location, options=None if options is None else texts, hadoop=_hadoop(spark))
+
+
+def _hadoop(spark: Any) -> Hadoop | None:
+    """What a session reaches through Hadoop."""
+    if spark is None:
+        return None
+    from coalesce.spark.jvm import hadoop  # here, because PySpark is an extra
+
+    return hadoop.Hadoop(spark)
 
 
 def _option(name: str, value: object) -> str:
@@ -93,10 +103,11 @@ def _option(name: str, value: object) -> str:
 def _engines(spark: Any) -> tuple[Engine, ...]:
     if spark is None:
         return (ArrowEngine(),)
-    from coalesce.spark.attach import is_connect
+    from coalesce.spark.session.attach import attach, is_connect
 
+    attach(spark)  # frames of the table read through the source
     if is_connect(spark):
-        from coalesce.spark.connect import ConnectEngine
+        from coalesce.spark.connect.engine import ConnectEngine
 
         return (ArrowEngine(), ConnectEngine(spark))
     from coalesce.spark.engine import SparkEngine

@@ -20,7 +20,7 @@ from coalesce.plan.plan import Plan, make_plan
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.normalize import normalize
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 from coalesce.storage.local import LocalStorage
 from coalesce.table.engine import Place
 

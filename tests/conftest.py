@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The one Spark session of the test run: two cores, few shuffle tasks, UTC."""
-    from coalesce.spark.session import session
+    from coalesce.spark.session.start import session
 
     running = session(
         "local[2]",

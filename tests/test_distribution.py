@@ -149,7 +149,7 @@ def test_beside_the_other_package_ours_is_not_imported(installed: Path) -> None:
     install_stranger(installed)  # theirs after ours
     command = "import sys; from coalesce.cli.main import main; sys.exit(main(['--help']))"
     assert python(installed, command).stderr.startswith(f"coalesce: the package 'coalesce' in {installed} is not whole")
-    for program in [command, "from coalesce.spark.stream import each_batch"]:
+    for program in [command, "from coalesce.spark.commands.each_batch import each_batch"]:
         said = python(installed, program).stderr.splitlines()[-1]
         assert f"the package 'coalesce' in {installed} is not whole: its __init__.py is that of another" in said
         assert advice in said

@@ -27,7 +27,7 @@ class Coalesce:
     """`Table.plan(where)`. Keeps count of the files it reads."""
 
     def __init__(self) -> None:
-        from coalesce.predicate import sql  # noqa: F401 - the rest comes with the table
+        from coalesce.predicate.sql import parse  # noqa: F401 - the rest comes with the table
         from coalesce.storage.local import LocalStorage
         from coalesce.table.table import Table
 

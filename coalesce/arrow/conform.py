@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.types as at
 
-from coalesce.arrow.fit import default_of, fitted, map_entries
+from coalesce.arrow.reshape import default_of, fitted, map_entries
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_schema, arrow_type, type_from_arrow
 from coalesce.model.schema import Schema

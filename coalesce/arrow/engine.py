@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from coalesce.arrow.compact import relayout
 from coalesce.arrow.frames import is_frame, rows_of, schema_of
-from coalesce.arrow.relayout import relayout
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.write import write

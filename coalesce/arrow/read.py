@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.fit import default_of, fitted, repeated
+from coalesce.arrow.reshape import default_of, fitted, repeated
 from coalesce.errors import CorruptMetadata, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_schema, arrow_type
 from coalesce.model.datafile import DataFile

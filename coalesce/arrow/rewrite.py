@@ -6,9 +6,9 @@ from functools import partial
 import pyarrow as pa
 
 from coalesce.arrow.encode import Target, data_path, encode_file
-from coalesce.arrow.groups import matching_groups
 from coalesce.arrow.read import OpenFile, open_file
-from coalesce.arrow.rows import asked_fields, is_true
+from coalesce.arrow.row_filter import asked_fields, is_true
+from coalesce.arrow.row_groups import matching_groups
 from coalesce.arrow.store import store
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile

@@ -8,9 +8,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from coalesce.arrow.groups import matching_groups
 from coalesce.arrow.read import OpenFile, open_file
-from coalesce.arrow.rows import asked_fields, is_true
+from coalesce.arrow.row_filter import asked_fields, is_true
+from coalesce.arrow.row_groups import matching_groups
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema

@@ -14,7 +14,7 @@ import pyarrow.types as at
 
 from coalesce.arrow.conform import conform
 from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
-from coalesce.arrow.rows import is_true
+from coalesce.arrow.row_filter import is_true
 from coalesce.arrow.store import store
 from coalesce.arrow.tuples import RowTuples, tuples_of
 from coalesce.manifest.paths import new_write_directory

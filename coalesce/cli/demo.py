@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         else:
             directory = _empty(keep)
         with _watch("starting Spark"):
-            from coalesce.spark.session import session
+            from coalesce.spark.session.start import session
 
             spark = session("local[*]", **_CONFIG)
             stack.callback(spark.stop)

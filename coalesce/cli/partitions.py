@@ -11,7 +11,7 @@ from coalesce.cli.verb import Json
 from coalesce.model.spec import field_text
 from coalesce.model.version import Version
 from coalesce.plan.report import human_bytes
-from coalesce.table.answers import LogicalPartition
+from coalesce.table.from_metadata import LogicalPartition
 from coalesce.table.table import Table
 
 HELP = "the logical partitions, with files, rows and bytes"

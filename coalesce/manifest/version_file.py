@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final, assert_never
 
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
+from coalesce.manifest.consistency import check_references
 from coalesce.manifest.document import Node, parse
 from coalesce.manifest.paths import is_manifest_path, version_path
-from coalesce.manifest.references import check_references
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import MAX_COLUMN_ID, Schema
 from coalesce.model.spec import PartitionField, Spec

@@ -28,7 +28,7 @@ from coalesce.model.types import FLOATING, AtomicType
 from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere, Remembered
 from coalesce.predicate.encoding import HIGHEST, LOWEST, NAN_KEY, encode, has_keys
 from coalesce.predicate.outcomes import Mask
-from coalesce.predicate.project import component_domain
+from coalesce.predicate.tuple_domains import component_domain
 
 Positions = npt.NDArray[np.int64]
 

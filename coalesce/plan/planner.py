@@ -25,7 +25,7 @@ from coalesce.plan.index import Component, ManifestIndex, Positions
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
 from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
 from coalesce.predicate.outcomes import ANYTHING, Mask, Outcomes, may_be_true, must_be_true, possible
-from coalesce.predicate.project import bounds_domain
+from coalesce.predicate.tuple_domains import bounds_domain
 
 _FEW = 4  # search if it leaves less than one tuple in so many; else judging all of them in one go is as fast
 

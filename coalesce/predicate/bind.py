@@ -30,7 +30,6 @@ from coalesce.model.types import (
 from coalesce.model.values import integer_range, order_key
 from coalesce.predicate import render
 from coalesce.predicate.coercion import cast_value, common_type
-from coalesce.predicate.cuts import Cut, cutter, ordinal_range, value_at, widens
 from coalesce.predicate.expr import (
     FALSE,
     NULL,
@@ -58,6 +57,7 @@ from coalesce.predicate.expr import (
 )
 from coalesce.predicate.mistakes import mistake_in, unknown_name, unquoted_date
 from coalesce.predicate.names import parts_of
+from coalesce.predicate.own_type import Cut, cutter, ordinal_range, value_at, widens
 from coalesce.predicate.tree import join, rewrite
 
 # Spark takes these for columns if there are such columns, and else calls the function of that name.

@@ -38,8 +38,8 @@ from coalesce.predicate.expr import (
     Operator,
     Prefix,
 )
-from coalesce.predicate.literals import type_of_decimal
 from coalesce.predicate.names import parts_of
+from coalesce.predicate.sql.literals import type_of_decimal
 
 PythonLiteral = str | int | float | Decimal | bool | bytes | date | datetime | None
 

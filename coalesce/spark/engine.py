@@ -14,10 +14,10 @@ from coalesce.plan.plan import Plan
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
-from coalesce.spark.frame import dataframe, last_scan
-from coalesce.spark.rewrite import can_rewrite, relayout, rewrite
-from coalesce.spark.schema import schema_from_spark
-from coalesce.spark.write import WriteReport, write
+from coalesce.spark.source.frame import dataframe, last_scan
+from coalesce.spark.translate.schema import schema_from_spark
+from coalesce.spark.write.rewrite import can_rewrite, relayout, rewrite
+from coalesce.spark.write.writer import WriteReport, write
 from coalesce.table.engine import Place, Scan
 
 # Bytes of data files that are rewritten sooner than a Spark job would begin.

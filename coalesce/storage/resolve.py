@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Mapping
+from typing import Protocol
 from urllib.parse import unquote
 
 from coalesce.distribution import install
 from coalesce.errors import StorageError
 from coalesce.storage.base import Storage
-from coalesce.storage.hadoop import HadoopStorage, default_scheme
 from coalesce.storage.local import LocalStorage
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
@@ -16,8 +16,18 @@ _OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "abfss"})
 _KNOWN_SCHEMES = _OBJECT_SCHEMES | {"file", "hdfs", "viewfs", "webhdfs", "s3a", "s3n"}
 
 
+class Hadoop(Protocol):
+    """The file systems that a Spark session reaches (`spark/jvm/hadoop.py`)."""
+
+    def default_scheme(self) -> str | None:
+        """The scheme of the default one, or None if nothing can be reached."""
+
+    def open(self, location: str, *, create: str | None) -> Storage:
+        """The storage at a location; `create` overrides how a file is created if absent."""
+
+
 def open_storage(
-    location: str | os.PathLike[str], *, options: Mapping[str, str] | None = None, spark: object | None = None
+    location: str | os.PathLike[str], *, options: Mapping[str, str] | None = None, hadoop: Hadoop | None = None
 ) -> Storage:
     """The storage at a location.
 
@@ -25,7 +35,7 @@ def open_storage(
     |---|---|
     | a path, `file:/path`, `file:///path` | this machine's file system |
     | `s3://`, `gs://`, `az://`, `abfs://`, `abfss://` | obstore, with `options` as its configuration |
-    | `hdfs://`, `s3a://`, anything else | Hadoop, in the JVM of the Spark session `spark` |
+    | `hdfs://`, `s3a://`, anything else | `hadoop`, in the JVM of a Spark session |
 
     A path without a scheme means what it means to the session, if there is one: on a cluster whose default file system
     is HDFS it lies there. Locations are literal; only in a `file:` URI are percent signs decoded.
@@ -40,13 +50,13 @@ def open_storage(
         return LocalStorage(_file_uri_path(text, match[2]), root=text)
     if scheme in _OBJECT_SCHEMES:
         return _open_objects(text, options)
-    if scheme or (spark is not None and default_scheme(spark) not in (None, "file")):
-        if spark is None:
+    if scheme or (hadoop is not None and hadoop.default_scheme() not in (None, "file")):
+        if hadoop is None:
             raise StorageError(
                 f"{text} needs a Spark session, to be reached through Hadoop: coalesce.open(…, spark=spark)"
                 + ("; or write it as s3://… to go without." if scheme in ("s3a", "s3n") else ".")
             )
-        return HadoopStorage(text, spark, create=(options or {}).get("put_if_absent"))
+        return hadoop.open(text, create=(options or {}).get("put_if_absent"))
     return LocalStorage(text, root=text)
 
 

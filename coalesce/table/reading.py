@@ -24,12 +24,12 @@ from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
 from coalesce.predicate.mistakes import refuse, refuse_qualified
 from coalesce.predicate.normalize import normalize
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 from coalesce.storage.base import Storage
-from coalesce.table.answers import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
+from coalesce.table.commit.log import Log
+from coalesce.table.commit.manifests import Manifests
 from coalesce.table.engine import Engine, FrameEngine, Place, Scan, check_layout
-from coalesce.table.log import Log
-from coalesce.table.manifests import Manifests
+from coalesce.table.from_metadata import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
 from coalesce.table.sizes import measured
 
 Where = str | Expr | None

@@ -25,15 +25,15 @@ from coalesce.model.version import Version
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.storage.base import Storage
-from coalesce.table import evolve, logical
-from coalesce.table.changes import COMPACT
+from coalesce.table import evolve, removal
+from coalesce.table.commit.changes import COMPACT
+from coalesce.table.commit.log import Log
+from coalesce.table.commit.transaction import Transaction
 from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
 from coalesce.table.engine import COUNTED, Engine, check_layout
-from coalesce.table.layouts import Layout, layouts
-from coalesce.table.log import Log
+from coalesce.table.generations import Layout, layouts
 from coalesce.table.properties import asked_by, changed, check_properties
 from coalesce.table.reading import TableReader, Where, engine_for
-from coalesce.table.transaction import Transaction
 from coalesce.table.tuples import among
 
 # What a write is known by that is to be made once: an application, and the number of its write.
@@ -62,7 +62,7 @@ class Table(TableReader):
         """Remove the rows that match; whole files go by metadata, shared ones are rewritten without them."""
 
         def stage(transaction: Transaction) -> None:
-            logical.remove(transaction, self.bound(where), self._rewrite)
+            removal.remove(transaction, self.bound(where), self._rewrite)
 
         return self._write("delete", applies, stage)
 
@@ -92,10 +92,10 @@ class Table(TableReader):
             place = replace(self.place(layout), within=None if allow_outside or predicate == TRUE else predicate)
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
-                logical.remove(transaction, predicate, self._rewrite)
+                removal.remove(transaction, predicate, self._rewrite)
             transaction.add(self.engine_for(data).write(place, data))
             if not has_opaque(predicate):
-                logical.remove(transaction, predicate, self._rewrite)
+                removal.remove(transaction, predicate, self._rewrite)
 
         return self._write("overwrite", applies, stage)
 
@@ -109,8 +109,8 @@ class Table(TableReader):
             added = self.engine_for(data).write(self.place(COUNTED), data)
             transaction.add(added)
             spec = self._version.spec
-            predicate = among(logical.tuples_in(added, spec), spec, self.schema)
-            logical.remove(transaction, predicate, self._rewrite)
+            predicate = among(removal.tuples_in(added, spec), spec, self.schema)
+            removal.remove(transaction, predicate, self._rewrite)
 
         return self._write("overwrite_partitions", applies, stage)
 
@@ -121,7 +121,7 @@ class Table(TableReader):
         """
 
         def stage(transaction: Transaction) -> None:
-            logical.remove(transaction, logical.equals(self._version, values), self._rewrite)
+            removal.remove(transaction, removal.equals(self._version, values), self._rewrite)
 
         return self._write("drop_partition", None, stage)
 
@@ -132,7 +132,7 @@ class Table(TableReader):
         transaction.exclusive = True
         old = self.log.load(number)
         transaction.summary["to_version"] = number
-        transaction.change(lambda head: logical.rolled_back(head, old))
+        transaction.change(lambda head: removal.rolled_back(head, old))
         transaction.replace_manifests(old.manifests)
         return self._committed(transaction)
 

@@ -13,7 +13,7 @@ from coalesce.model.transforms import Bucket, Identity, Truncate, Void, source_b
 from coalesce.model.types import BINARY, STRING, Value
 from coalesce.model.values import order_key
 from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InBuckets, InRange, InSet, IsNull, Or, Reference
-from coalesce.predicate.project import successor
+from coalesce.predicate.tuple_domains import successor
 from coalesce.table.layout import one_nan
 
 

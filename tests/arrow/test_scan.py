@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coalesce.arrow import encode, groups
+from coalesce.arrow import encode, row_groups
 from coalesce.arrow.read import OpenFile
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.write import write
@@ -165,7 +165,7 @@ def test_tuples_tell_where_rows_lie(
     tmp_path: Path, reads: list[tuple[tuple[str, ...], int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even without statistics: the entry's counts say where in the file the rows of a bucket are."""
-    monkeypatch.setattr(groups, "_statistics_domains", lambda *_: {})
+    monkeypatch.setattr(row_groups, "_statistics_domains", lambda *_: {})
     scan = scan_of(tmp_path, "t = 'text 57'", ["n"], ("bucket(50, t)",), ("t_bucket",))
     assert scan.plan.file_count == 1
     assert scan.to_arrow().to_pydict() == {"n": [57]}

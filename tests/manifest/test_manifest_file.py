@@ -43,7 +43,7 @@ from coalesce.model.types import (
 from coalesce.model.values import integer_range, scaled
 from coalesce.model.version import ManifestRef
 from coalesce.storage.local import LocalStorage
-from coalesce.table.manifests import ManifestCache, Manifests
+from coalesce.table.commit.manifests import ManifestCache, Manifests
 from tests.builders import make_version
 from tests.manifest.examples import TRANSFORMS, is_possible
 from tests.manifest.test_paths import REFUSED

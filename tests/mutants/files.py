@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 LOCAL = "tests/storage/test_local.py"
 CONTRACT = "tests/storage/test_contract.py"
 READ = "tests/arrow/test_read.py"
-GROUPS = "tests/arrow/test_groups.py"
+GROUPS = "tests/arrow/test_row_groups.py"
 REWRITE = "tests/arrow/test_rewrite.py"
 ENCODE = "tests/arrow/test_encode.py"
 WRITE = "tests/arrow/test_write.py"
@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         name="groups: a number of NaN is none",
-        file="coalesce/arrow/groups.py",
+        file="coalesce/arrow/row_groups.py",
         old="no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count == 0",
         new="no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count is not None",
         tests=(GROUPS,),
@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         name="groups: a tuple's place is counted by tuples left",
-        file="coalesce/arrow/groups.py",
+        file="coalesce/arrow/row_groups.py",
         old="    return np.asarray(before[1:] > before[:-1])\n",
         new="    return np.asarray(before[1:] > before[:-1] + 1)\n",
         tests=(GROUPS, f"{SCAN}::test_tuples_tell_where_rows_lie"),
@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         name="groups: a constant that is NULL bounds nothing",
-        file="coalesce/arrow/groups.py",
+        file="coalesce/arrow/row_groups.py",
         old="        return ColumnStatistics(null_count=rows)\n",
         new="        return ColumnStatistics(null_count=0)\n",
         tests=(GROUPS, "tests/plan/test_traps.py"),
@@ -121,7 +121,7 @@ MUTANTS = (
     ),
     Mutant(
         name="rows: what only Spark can tell is taken for TRUE",
-        file="coalesce/arrow/rows.py",
+        file="coalesce/arrow/row_filter.py",
         old="    found = must_be_true(outcomes)\n",
         new="    found = may_be_true(outcomes)\n",
         tests=(f"{SCAN}::test_unknown_conditions_need_spark",),

@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         name="project: a value as long as the width was not cut",
-        file="coalesce/predicate/project.py",
+        file="coalesce/predicate/tuple_domains.py",
         old="    return value if len(value) < width else successor(value)\n",
         new="    return value if len(value) <= width else successor(value)\n",
         tests=(DOMAINS,),
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         name="cuts: a timestamp above a day's midnight is that day",
-        file="coalesce/predicate/cuts.py",
+        file="coalesce/predicate/own_type.py",
         old="            return clipped(-(-wanted // factor), wanted // factor + 1)\n",
         new="            return clipped(wanted // factor, wanted // factor + 1)\n",
         tests=(f"{BIND}::test_conversion",),

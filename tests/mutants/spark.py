@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 MUTANTS = (
     Mutant(
         name="spark transforms: midnight belongs to the day before",
-        file="coalesce/spark/transforms.py",
+        file="coalesce/spark/translate/transforms.py",
         old="    below = F.when(numbers % divisor < F.lit(0), F.lit(1)).otherwise(F.lit(0))\n",
         new="    below = F.when(numbers < F.lit(0), F.lit(1)).otherwise(F.lit(0))\n",
         tests=("tests/spark/test_transforms.py::test_spark_computes_what_the_model_does",),
@@ -13,7 +13,7 @@ MUTANTS = (
     ),
     Mutant(
         name="spark rewrite: rows on which the condition is NULL go too",
-        file="coalesce/spark/rewrite.py",
+        file="coalesce/spark/write/rewrite.py",
         old=".filter(~F.coalesce(condition(session, drop), F.lit(False)))",
         new=".filter(~condition(session, drop))",
         tests=(
@@ -24,7 +24,7 @@ MUTANTS = (
     ),
     Mutant(
         name="spark footers: eighteen digits are read backwards",
-        file="coalesce/spark/footers.py",
+        file="coalesce/spark/write/footers.py",
         old='"little" if type_.precision <= 18 else "big"',
         new='"little" if type_.precision < 18 else "big"',
         tests=("tests/spark/test_write.py::test_bounds_of_decimals_on_either_side_of_eighteen_digits",),
@@ -32,7 +32,7 @@ MUTANTS = (
     ),
     Mutant(
         name="spark constants: a file of NULLs has the first value",
-        file="coalesce/spark/constants.py",
+        file="coalesce/spark/source/constants.py",
         old="mask=highest < 0))",
         new="mask=highest < -1))",
         tests=(
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         name="spark files: scans of two versions are the same",
-        file="coalesce/spark/java/PlannedFiles.java",
+        file="coalesce/spark/source/java/PlannedFiles.java",
         old='        && table.get("key").equals(that.table.get("key"))\n',
         new='        && table.get("table").equals(that.table.get("table"))\n',
         tests=("tests/spark/test_native_rows.py::test_a_cached_version_does_not_answer_for_another",),
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         name="spark filters: at least is more than",
-        file="coalesce/spark/java/MappedParquet.java",
+        file="coalesce/spark/source/java/MappedParquet.java",
         old="new GreaterThanOrEqual(name, ",
         new="new GreaterThan(name, ",
         tests=("tests/spark/test_native_evolution.py::test_bounds_of_renamed_columns_are_compared_exactly",),
@@ -59,10 +59,10 @@ MUTANTS = (
     ),
     Mutant(
         name="spark stream: it begins one version late",
-        file="coalesce/spark/arrivals.py",
+        file="coalesce/spark/source/stream.py",
         old="        return max(wanted - 1, 0)\n",
         new="        return max(wanted, 0)\n",
-        tests=("tests/spark/test_arrivals.py::test_where_a_stream_starts",),
+        tests=("tests/spark/test_stream.py::test_where_a_stream_starts",),
         seen="a stream with startingVersion leaves that version's rows out",
     ),
 )

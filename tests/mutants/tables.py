@@ -40,7 +40,7 @@ LOG = "tests/table/test_log.py"
 MUTANTS = (
     Mutant(
         name="transaction: an overtaken removal keeps its manifests",
-        file="coalesce/table/transaction.py",
+        file="coalesce/table/commit/transaction.py",
         old="        kept = self._without_removed(head)\n",
         new='        kept = self.__dict__.setdefault("_kept", self._without_removed(head))\n',
         tests=OVERTAKEN,
@@ -48,7 +48,7 @@ MUTANTS = (
     ),
     Mutant(
         name="transaction: the same sequence is applied again",
-        file="coalesce/table/transaction.py",
+        file="coalesce/table/commit/transaction.py",
         old="version.applied.get(self.applies[0], -1) >= self.applies[1]",
         new="version.applied.get(self.applies[0], -1) > self.applies[1]",
         tests=(f"{TRANSACTION}::test_two_that_write_the_same_sequence_at_once_apply_it_once",),
@@ -56,7 +56,7 @@ MUTANTS = (
     ),
     Mutant(
         name="transaction: row ids go on from where it began",
-        file="coalesce/table/transaction.py",
+        file="coalesce/table/commit/transaction.py",
         old="refs(written, number, head.next_row_id)",
         new="refs(written, number, self.base.next_row_id)",
         tests=(*OVERTAKEN, *ROW_IDS),
@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         name="transaction: what is added now is merged at once",
-        file="coalesce/table/transaction.py",
+        file="coalesce/table/commit/transaction.py",
         old="settled = [r for r in all_refs if r.added_version <= head.number]",
         new="settled = [r for r in all_refs if r.added_version <= head.number + 1]",
         tests=(*OVERTAKEN, *ROW_IDS, f"{TRANSACTION}::test_an_append_that_is_overtaken_while_manifests_merge"),
@@ -72,7 +72,7 @@ MUTANTS = (
     ),
     Mutant(
         name="transaction: versions of one millisecond",
-        file="coalesce/table/transaction.py",
+        file="coalesce/table/commit/transaction.py",
         old="timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),",
         new="timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms),",
         tests=(f"{LOG}::test_versions_come_one_after_the_other_in_time",),
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(
         name="log: a create whose answer was lost is another's",
-        file="coalesce/table/log.py",
+        file="coalesce/table/commit/log.py",
         old="        if not created:\n            # A store",
         new="        if not created and failure is not None:\n            # A store",
         tests=LOST_ANSWERS,
@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         name="log: a remembered version is taken on trust",
-        file="coalesce/table/log.py",
+        file="coalesce/table/commit/log.py",
         old="            if known[0] == digest_of(data):\n",
         new="            if known[1].number == number:\n",
         tests=(
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         name="log: a gap at the end of the list goes unseen",
-        file="coalesce/table/log.py",
+        file="coalesce/table/commit/log.py",
         old="    if numbers[-1] - numbers[0] != len(numbers) - 1:\n",
         new="    if numbers[-1] - numbers[0] > len(numbers):\n",
         tests=(f"{LOG}::test_a_gap_is_named",),
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         name="conflicts: rows that a rollback brings back are no new rows",
-        file="coalesce/table/conflicts.py",
+        file="coalesce/table/commit/conflicts.py",
         old="            added = set(index.paths(planned.files)) - before\n",
         new="            added = set(index.paths(planned.files)) - before - set(index.paths(planned.files))\n",
         tests=CONFLICTS,
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         name="conflicts: files that came are taken for files that went",
-        file="coalesce/table/conflicts.py",
+        file="coalesce/table/commit/conflicts.py",
         old="wanted = lost_files(base, head, manifests)",
         new="wanted = lost_files(head, base, manifests)",
         tests=CONFLICTS,
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         name="changes: what a merge moves is lost",
-        file="coalesce/table/changes.py",
+        file="coalesce/table/commit/changes.py",
         old="    return lost - paths_only_in(new, old, manifests) if lost else lost\n",
         new="    return lost\n",
         tests=CONFLICTS,
@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         name="merge: manifests of two specs become one",
-        file="coalesce/table/merge.py",
+        file="coalesce/table/commit/merge.py",
         old="classes[ref.spec_id, _size_class(ref.files)].append(ref)",
         new="classes[0, _size_class(ref.files)].append(ref)",
         tests=(
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         name="removal: nobody knows what it was for",
-        file="coalesce/table/logical.py",
+        file="coalesce/table/removal.py",
         old="    transaction.matching = predicate\n",
         new="    transaction.matching = transaction.matching\n",
         tests=CONFLICTS,
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         name="removal: an empty text is dropped as NULL",
-        file="coalesce/table/logical.py",
+        file="coalesce/table/removal.py",
         old="    return IsNull(column) if value is None else InSet",
         new="    return IsNull(column) if not value else InSet",
         tests=("tests/table/test_tuples.py", f"{TRANSACTION}::test_partitions_that_look_alike_are_dropped_one_by_one"),
@@ -182,7 +182,7 @@ MUTANTS = (
     ),
     Mutant(
         name="rollback: names of columns it takes away are free again",
-        file="coalesce/table/logical.py",
+        file="coalesce/table/removal.py",
         old="has_dropped_or_renamed=head.has_dropped_or_renamed or old.schema != head.schema,",
         new="has_dropped_or_renamed=head.has_dropped_or_renamed,",
         tests=ROLLBACK,
@@ -190,7 +190,7 @@ MUTANTS = (
     ),
     Mutant(
         name="rollback: ids of columns it takes away are free again",
-        file="coalesce/table/logical.py",
+        file="coalesce/table/removal.py",
         old="        properties=old.properties,\n",
         new="        properties=old.properties,\n        max_column_id=old.max_column_id,\n",
         tests=ROLLBACK,

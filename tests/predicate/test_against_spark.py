@@ -18,7 +18,7 @@ from coalesce.predicate.expr import Bound, InSet, Leaf, Opaque, Reference
 from coalesce.predicate.normalize import normalize, to_sql
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, possible
 from coalesce.predicate.render import literal_sql, sql_type
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 from tests.predicate.spark_predicates import predicates, table
 
 if TYPE_CHECKING:

@@ -34,7 +34,6 @@ from coalesce.model.values import order_key
 from coalesce.predicate import temporal
 from coalesce.predicate.bind import bind, with_prefix
 from coalesce.predicate.coercion import cast_value, common_type, nearest_float
-from coalesce.predicate.cuts import cutter, ordinal_of, ordinal_range, value_at, widens
 from coalesce.predicate.expr import (
     FALSE,
     NULL,
@@ -54,8 +53,9 @@ from coalesce.predicate.expr import (
     Or,
     Reference,
 )
+from coalesce.predicate.own_type import cutter, ordinal_of, ordinal_range, value_at, widens
 from coalesce.predicate.render import to_sql
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 from tests.predicate.reference import outcome
 from tests.strategies import atomic_types, values
 

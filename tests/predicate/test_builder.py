@@ -29,7 +29,7 @@ from coalesce.model.types import (
 from coalesce.predicate.bind import bind
 from coalesce.predicate.builder import ColumnTerm, col, literal
 from coalesce.predicate.expr import Column, Expr, Literal
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 
 SCHEMA = Schema(
     (

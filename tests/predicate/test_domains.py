@@ -38,7 +38,7 @@ from coalesce.model.values import column_of, order_key
 from coalesce.predicate.domains import rows_domain
 from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf, Reference
 from coalesce.predicate.outcomes import FALSE, NULL, TRUE
-from coalesce.predicate.project import bounds_domain, component_domain, successor
+from coalesce.predicate.tuple_domains import bounds_domain, component_domain, successor
 from tests import strategies
 from tests.predicate.reference import outcome
 

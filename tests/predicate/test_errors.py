@@ -12,7 +12,7 @@ from coalesce.model.types import INT32, INT64, STRING, Field, StructType
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import And, Comparison, InSet, Membership, Or, Reference
 from coalesce.predicate.normalize import normalize, to_sql
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 
 SCHEMA = Schema(
     (

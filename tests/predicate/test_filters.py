@@ -12,7 +12,7 @@ from coalesce.model.types import INT32, PRIMITIVES, Field, StructType
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Not, Opaque
 from coalesce.predicate.filters import from_filter, from_filters
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 

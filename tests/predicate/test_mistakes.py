@@ -15,7 +15,7 @@ from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import Opaque
 from coalesce.predicate.mistakes import refuse
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ from coalesce.predicate.expr import (
     Reference,
 )
 from coalesce.predicate.normalize import conjuncts, normalize, references, to_sql
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 from tests.predicate.reference import outcome
 
 SCHEMA = Schema(

@@ -28,7 +28,7 @@ from coalesce.predicate.expr import (
 )
 from coalesce.predicate.names import dotted, parts_of
 from coalesce.predicate.render import column_sql, literal_sql
-from coalesce.predicate.sql import parse
+from coalesce.predicate.sql.parse import parse
 from tests.strategies import types_with_values
 
 FIXTURE = Path(__file__).parent / "fixtures" / "parse.sql"

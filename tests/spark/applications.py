@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import coalesce
-from coalesce.spark.session import session
+from coalesce.spark.session.start import session
 from tests.spark.frames import stored
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def on_a_cluster(location: str, failures: str) -> None:
 
 def stream(location: str, source: str, checkpoint: str, die_in_batch: str) -> None:
     """Stream a directory of files into a table, one file a batch, and die right after the commit of one batch."""
-    from coalesce.spark.stream import each_batch
+    from coalesce.spark.commands.each_batch import each_batch
 
     spark = _spark()
     table = coalesce.open(location, spark=spark)

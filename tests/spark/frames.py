@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def frame_of(spark: "SparkSession", rows: pa.Table, schema: Schema | None = None, tasks: int = 2) -> "DataFrame":
     """The rows as a DataFrame of exactly the types the table would give them."""
-    from coalesce.spark.schema import spark_schema
+    from coalesce.spark.translate.schema import spark_schema
 
     columns = schema_from_arrow(rows.schema) if schema is None else schema
     return spark.createDataFrame(rows, spark_schema(columns)).repartition(tasks)

@@ -93,7 +93,7 @@ def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
 
 def test_a_stream_that_is_killed_and_started_again(spark: "SparkSession", table: Table, tmp_path: Path) -> None:
     """A batch that was committed before the process died is given again, and not written again."""
-    from coalesce.spark.stream import each_batch
+    from coalesce.spark.commands.each_batch import each_batch
 
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
     source.mkdir()

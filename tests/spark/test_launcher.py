@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coalesce.errors import SparkUnavailable
-from coalesce.spark.launcher import DROPPED_FLAG, launcher_home
+from coalesce.spark.session.launcher import DROPPED_FLAG, launcher_home
 
 
 @pytest.fixture

@@ -61,19 +61,19 @@ def test_the_catalog_follows_the_columns(spark: "SparkSession", events: Table) -
 
 def test_one_query_reads_one_version(spark: "SparkSession", events: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that falls between two look-ups of one query is seen by neither."""
-    from coalesce.spark import resolved
+    from coalesce.spark.source import versions
 
-    look_up = resolved.resolve
+    look_up = versions.resolve
     seen: list[int] = []
 
-    def commit_after_the_first(*arguments: object, **options: object) -> resolved.Resolved:
+    def commit_after_the_first(*arguments: object, **options: object) -> versions.Resolved:
         found = look_up(*arguments, **options)  # type: ignore[arg-type]
         seen.append(found.version.number)
         if len(seen) == 1:
             events.append(rows(150, 50))
         return found
 
-    monkeypatch.setattr(resolved, "resolve", commit_after_the_first)
+    monkeypatch.setattr(versions, "resolve", commit_after_the_first)
     both = spark.sql("SELECT (SELECT count(*) FROM events) AS a, count(*) AS b FROM events").collect()[0]
     assert (both.a, both.b) == (150, 150)
     assert len(seen) == 2

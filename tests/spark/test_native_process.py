@@ -45,12 +45,12 @@ import sys
 import warnings
 from pathlib import Path
 import coalesce
-from coalesce.spark import bridge
+from coalesce.spark.session import java_classes
 
 broken = Path(sys.argv[2])
 broken.mkdir()
 (broken / "Bridge.java").write_text("package coalesce.spark; public class Bridge { NoSuchClassOfSpark x; }")
-bridge._SOURCES = broken
+java_classes.load_classes.__defaults__ = (broken,)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     spark = coalesce.session("local[1]", **{"spark.sql.shuffle.partitions": 1})

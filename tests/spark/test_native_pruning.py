@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coalesce
-from coalesce.table.manifests import SHARED_CACHE
+from coalesce.table.commit.manifests import SHARED_CACHE
 from coalesce.table.table import Table
 from tests.spark.events import DAYS, make_events
 

@@ -212,7 +212,7 @@ def test_a_predicate_only_spark_understands(spark: "SparkSession", table: Table)
 
 def test_spark_rewrites_what_arrow_does(spark: "SparkSession", tmp_path: Path) -> None:
     """Files of several specs, renamed, added and widened columns, awkward names: both engines leave the same rows."""
-    from coalesce.spark.rewrite import relayout, rewrite
+    from coalesce.spark.write.rewrite import relayout, rewrite
 
     schema = pa.schema(
         [("a b", pa.string()), ("k", pa.int32()), ("x.y", pa.struct([("`q`", pa.int32()), ("r", pa.string())]))]

@@ -9,7 +9,7 @@ import pytest
 
 import coalesce
 from coalesce.errors import CoalesceError
-from coalesce.spark.options import OPTIONS, Source, read_options, stream_options, write_options
+from coalesce.spark.translate.options import OPTIONS, Source, read_options, stream_options, write_options
 from tests.spark.asked import (
     CONNECT,
     NATIVE,
@@ -35,7 +35,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import coalesce
-from coalesce.spark.jre import spark_java_home
+from coalesce.spark.session.jre import spark_java_home
 from tests.spark.asked import asked, make, read, reads, write
 
 os.environ["JAVA_HOME"] = str(spark_java_home())  # the server is PySpark's own, which looks for Java nowhere else

@@ -9,7 +9,7 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 import coalesce
 from coalesce.spark import engine as spark_engine
-from coalesce.spark import readback
+from coalesce.spark.write import readback
 from coalesce.table.table import Table
 from tests.spark.frames import frame_of
 from tests.table.operations import LogicalOperations, Row

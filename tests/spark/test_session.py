@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from coalesce.errors import SparkUnavailable
-from coalesce.spark.session import session
+from coalesce.spark.session.start import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +19,7 @@ SHELL_TOOLS = ["bash", "chmod", "dirname", "ls", "sh"]
 
 COUNT_ROWS_IN_PYTHON = """
 import pyarrow
-from coalesce.spark.session import session
+from coalesce.spark.session.start import session
 
 spark = session("local[1]", **{"spark.sql.shuffle.partitions": 1})
 doubled = spark.range(1000).mapInArrow(lambda batches: batches, "id long")
@@ -77,7 +77,7 @@ def test_without_pyspark_says_what_to_install(tmp_path: Path) -> None:
     """Where PySpark is missing the user reads one sentence with the command to run."""
     ran = python(
         "import sys; sys.modules['pyspark'] = None\n"
-        "import coalesce.spark.session as s\n"
+        "import coalesce.spark.session.start as s\n"
         "try: s.session()\n"
         "except s.SparkUnavailable as error: print(error)",
         environment(tmp_path),
@@ -98,7 +98,9 @@ def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_importing_the_package_imports_no_pyspark(tmp_path: Path) -> None:
     """Neither the package nor this module makes those who never use Spark pay for it, or need it."""
     ran = python(
-        "import sys, coalesce, coalesce.spark.session; print('pyspark' in sys.modules)", environment(tmp_path), tmp_path
+        "import sys, coalesce, coalesce.spark.session.start; print('pyspark' in sys.modules)",
+        environment(tmp_path),
+        tmp_path,
     )
 
     assert ran.stdout == "False\n", ran.stderr

@@ -11,15 +11,15 @@ from coalesce.errors import CommitConflict, InvalidArgument, SchemaError
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
-    from coalesce.spark.portable import PortableWriter
+    from coalesce.spark.connect.source import PortableWriter
 
 SCHEMA = pa.schema([("app", pa.string()), ("n", pa.int64())])
 
 
 def written(table: Table, **options: str) -> "tuple[PortableWriter, list[Any]]":
     """A write whose tasks have come to their end: only the commit is left."""
-    from coalesce.spark.options import Source, write_options
-    from coalesce.spark.portable import PortableWriter, Settings, Written, write_batches
+    from coalesce.spark.connect.source import PortableWriter, Settings, Written, write_batches
+    from coalesce.spark.translate.options import Source, write_options
 
     given = write_options({"path": table.location, **options}, Source.PORTABLE, overwrite=bool(options))
     writer = PortableWriter(table.place(), bool(options), given)
@@ -93,7 +93,7 @@ def test_a_frame_without_rows_is_held_to_the_columns_too(tmp_path: Path) -> None
     """Tasks see nothing of it, and an overwrite by what was not meant would empty the table."""
     from pyspark.sql.types import LongType, StructType
 
-    from coalesce.spark.portable import PortableSource
+    from coalesce.spark.connect.source import PortableSource
 
     table = coalesce.create(tmp_path, SCHEMA, partition_by=["app"])
     table.append(pa.table({"app": ["A", "B"], "n": [5, 6]}))
@@ -103,7 +103,7 @@ def test_a_frame_without_rows_is_held_to_the_columns_too(tmp_path: Path) -> None
 
 def test_columns_that_are_asked_for_twice_are_refused(tmp_path: Path) -> None:
     """Spark could make nothing of what it then got."""
-    from coalesce.spark.portable import PortableSource
+    from coalesce.spark.connect.source import PortableSource
 
     table = coalesce.create(tmp_path, SCHEMA, partition_by=["app"])
     with pytest.raises(InvalidArgument, match="names a column twice: 'n, app, N'"):

@@ -33,8 +33,8 @@ from coalesce.model.types import (
     Value,
 )
 from coalesce.model.values import column_of, values_of
-from coalesce.spark.schema import spark_type
-from coalesce.spark.transforms import component
+from coalesce.spark.translate.schema import spark_type
+from coalesce.spark.translate.transforms import component
 from tests.strategies import values
 
 if TYPE_CHECKING:

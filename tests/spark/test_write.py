@@ -69,8 +69,8 @@ def test_any_rows_come_back_and_entries_say_what_is_in_the_files(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, reader: str
 ) -> None:
     """Tables of any types, partitioned in any way: rows survive bit for bit, and a second opinion confirms entries."""
-    from coalesce.spark import readback
-    from coalesce.spark.write import write
+    from coalesce.spark.write import readback
+    from coalesce.spark.write.writer import write
 
     if reader == "job":
         monkeypatch.setattr(readback, "HERE_BYTES", -1)

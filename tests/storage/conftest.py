@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from coalesce.spark.jvm.hadoop import HadoopStorage
 from coalesce.storage import Storage, open_storage
-from coalesce.storage.hadoop import HadoopStorage
 from tests.s3 import S3Location, s3_location, s3_server
 
 __all__ = ["s3_location", "s3_server", "storage"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from coalesce.errors import StorageError
+from coalesce.spark.jvm.hadoop import Hadoop, HadoopStorage
 from coalesce.storage import open_storage
-from coalesce.storage.hadoop import HadoopStorage
 from coalesce.storage.local import LocalStorage
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ def test_locations_that_lead_nowhere(location: str | Path, message: str) -> None
 
 def test_with_a_session_a_path_means_what_it_means_to_spark(spark: "SparkSession", tmp_path: Path) -> None:
     """Local on a session whose default is local; on a cluster it lies in the cluster's file system."""
-    assert isinstance(open_storage(tmp_path, spark=spark), LocalStorage)
+    assert isinstance(open_storage(tmp_path, hadoop=Hadoop(spark)), LocalStorage)
     cluster = spark.newSession()
     cluster.conf.set("fs.defaultFS", "viewfs://cluster/")
     cluster.conf.set("fs.viewfs.mounttable.cluster.link./data", f"file:{tmp_path}")
-    storage = open_storage("/data/events", spark=cluster)
+    storage = open_storage("/data/events", hadoop=Hadoop(cluster))
     assert isinstance(storage, HadoopStorage)
     assert storage.uri("file") == "viewfs://cluster/data/events/file"
     assert storage.put_if_absent("file", b"x") is True
     assert (tmp_path / "events/file").read_bytes() == b"x"
-    assert isinstance(open_storage(f"file:{tmp_path}", spark=cluster), LocalStorage)
+    assert isinstance(open_storage(f"file:{tmp_path}", hadoop=Hadoop(cluster)), LocalStorage)

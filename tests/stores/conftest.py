@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from coalesce.storage import Storage, open_storage
+from coalesce.storage import Storage
 from tests.s3 import S3Server, s3_server
-from tests.stores.places import AZURITE, FAKE_GCS, JARS, Place, azure_container, azurite, fake_gcs, gcs_bucket, home
+from tests.stores.places import (
+    AZURITE,
+    FAKE_GCS,
+    JARS,
+    Place,
+    azure_container,
+    azurite,
+    fake_gcs,
+    gcs_bucket,
+    home,
+    opened,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +57,7 @@ def google() -> Iterator[int]:
 @pytest.fixture(scope="session")
 def spark(s3_server: S3Server) -> Iterator["SparkSession"]:
     """A Spark with Hadoop's jars for S3 and for clusters inside one process."""
-    from coalesce.spark.session import session
+    from coalesce.spark.session.start import session
 
     jars = sorted(there(JARS).glob("*.jar"))
     wanted = (
@@ -121,4 +132,4 @@ def session_of(place: Place, request: pytest.FixtureRequest) -> "SparkSession | 
 @pytest.fixture
 def storage(place: Place, session_of: "SparkSession | None") -> Storage:
     """An empty storage there."""
-    return open_storage(place.location, options=place.options, spark=session_of)
+    return opened(place, session_of)

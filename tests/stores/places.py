@@ -16,11 +16,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from werkzeug.serving import make_server
 
+from coalesce.spark.jvm.hadoop import Hadoop
+from coalesce.storage import Storage, open_storage
 from tests.s3 import QuietHandler
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 AZURITE = Path("node_modules", "azurite", "dist", "src", "blob", "main.js")
 FAKE_GCS = Path("bin", "fake-gcs-server")
@@ -37,6 +43,11 @@ class Place:
 
     location: str
     options: dict[str, str] = field(default_factory=dict)
+
+
+def opened(place: Place, session: "SparkSession | None") -> Storage:
+    """The storage there."""
+    return open_storage(place.location, options=place.options, hadoop=None if session is None else Hadoop(session))
 
 
 def home() -> Path:

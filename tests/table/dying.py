@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from coalesce.arrow.read import open_file
 from coalesce.storage import open_storage
-from coalesce.table.manifests import ManifestCache, Manifests
+from coalesce.table.commit.manifests import ManifestCache, Manifests
 from tests.table.examples import create, events, opened
 
 STEPS = ["open", "mkdir", "fsync", "link", "unlink", "replace"]

@@ -15,7 +15,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.rule import RuleRequest
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
-from coalesce.table.log import Log
+from coalesce.table.commit.log import Log
 from coalesce.table.table import Table, create_table
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("id", pa.int64())])

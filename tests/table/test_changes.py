@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import coalesce
 from coalesce.errors import CoalesceError, VersionNotFound
 from coalesce.manifest.paths import version_path
-from coalesce.table.changes import Arrivals, Follower, lost_files
+from coalesce.table.commit.changes import Arrivals, Follower, lost_files
 from coalesce.table.table import Table
 
 SCHEMA = pa.schema([("app", pa.string()), ("k", pa.int64())])

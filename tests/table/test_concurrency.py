@@ -9,9 +9,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from coalesce.errors import CommitConflict
 from coalesce.model.rule import RuleRequest, group, keep_all, small
-from coalesce.table import logical
+from coalesce.table import removal
+from coalesce.table.commit.transaction import Transaction
 from coalesce.table.table import Table
-from coalesce.table.transaction import Transaction
 from tests.table.examples import create, events, opened
 from tests.table.stores import MemoryStorage
 
@@ -109,7 +109,7 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         place, listed = work.table.place(), ", ".join(f"'{app}'" for app in sorted(apps))
         predicate = work.table.bound(f"app IN ({listed})")
         engine = work.table.engines[0]
-        logical.remove(work.transaction, predicate, lambda files, drop: engine.rewrite(place, files, drop))
+        removal.remove(work.transaction, predicate, lambda files, drop: engine.rewrite(place, files, drop))
         work.deletes = apps
         return work
 
@@ -119,7 +119,7 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         work.target = max(0, work.base - back)
         old = work.table.log.load(work.target)
         work.transaction.exclusive = True
-        work.transaction.change(lambda head: logical.rolled_back(head, old))
+        work.transaction.change(lambda head: removal.rolled_back(head, old))
         work.transaction.replace_manifests(old.manifests)
         return work
 

@@ -19,7 +19,7 @@ from coalesce.errors import (
 from coalesce.manifest.paths import LATEST_HINT, version_path
 from coalesce.storage.local import LocalStorage
 from coalesce.storage.objects import ObjectStorage
-from coalesce.table.log import Log
+from coalesce.table.commit.log import Log
 from tests.s3 import S3Location
 from tests.table.examples import add_files, create, events, grow, ids, named_files, opened
 from tests.table.stores import FailingStorage, MemoryStorage

@@ -21,7 +21,7 @@ from coalesce.model.types import STRING
 from coalesce.plan.index import ManifestIndex
 from coalesce.predicate.expr import InSet, Reference
 from coalesce.storage.local import LocalStorage
-from coalesce.table.manifests import ManifestCache, Manifests
+from coalesce.table.commit.manifests import ManifestCache, Manifests
 from coalesce.table.table import Table
 from tests.builders import make_version
 from tests.table.examples import add_files, create

@@ -8,9 +8,9 @@ import pytest
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict
-from coalesce.table import logical
+from coalesce.table import removal
+from coalesce.table.commit.transaction import Transaction
 from coalesce.table.table import Table, create_table
-from coalesce.table.transaction import Transaction
 from tests.checker import check_files
 from tests.table.stores import MemoryStorage
 
@@ -48,7 +48,7 @@ def begin_delete(table: Table) -> Transaction:
     """A delete that has rewritten the shared file and is not committed."""
     begun = table.transaction("delete")
     place = table.place()
-    logical.remove(begun, table.bound("app = 'A'"), lambda files, drop: table.engines[0].rewrite(place, files, drop))
+    removal.remove(begun, table.bound("app = 'A'"), lambda files, drop: table.engines[0].rewrite(place, files, drop))
     return begun
 
 
@@ -165,7 +165,7 @@ def test_a_delete_by_a_column_of_another_type_sees_what_was_added() -> None:
     day = coalesce.col("d") == "2026-05-17"
     table.append(pa.table({"d": pa.array([20_590], pa.int32()).cast(pa.date32()), "n": [1]}))
     begun = table.transaction("delete")
-    logical.remove(begun, table.bound(day), lambda _files, _drop: [])
+    removal.remove(begun, table.bound(day), lambda _files, _drop: [])
     other = opened(table)
     other.widen_column("d", "timestamp_ntz")
     other.append(pa.table({"d": pa.array([20_590 * 86_400_000_000]).cast(pa.timestamp("us")), "n": [2]}))

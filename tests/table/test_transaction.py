@@ -22,10 +22,10 @@ from coalesce.manifest.paths import VERSIONS
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import group, keep_all, small
 from coalesce.model.version import Version
-from coalesce.table import logical
-from coalesce.table import transaction as transactions
+from coalesce.table import removal
+from coalesce.table.commit import transaction as transactions
+from coalesce.table.commit.transaction import Transaction
 from coalesce.table.table import Table
-from coalesce.table.transaction import Transaction
 from tests.table.examples import add_files, create, events, ids, named_files, opened
 from tests.table.stores import FailingStorage, InterruptedStorage, LosingStorage, MemoryStorage
 
@@ -41,7 +41,7 @@ def begin_delete(table: Table, where: str) -> Transaction:
     """A delete with the shared files rewritten and its commit still to come."""
     begun = table.transaction("delete")
     place = table.place()
-    logical.remove(begun, table.bound(where), lambda files, drop: table.engines[0].rewrite(place, files, drop))
+    removal.remove(begun, table.bound(where), lambda files, drop: table.engines[0].rewrite(place, files, drop))
     return begun
 
 

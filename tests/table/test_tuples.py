@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coalesce
-from coalesce.arrow.rows import is_true
+from coalesce.arrow.row_filter import is_true
 from coalesce.arrow.tuples import tuples_of
 from coalesce.errors import SchemaError
 from coalesce.model.transforms import Bucket, apply

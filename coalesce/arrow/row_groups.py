@@ -1,0 +1,179 @@
+"""Which row groups of a data file may hold a matching row: by Parquet's statistics, and by where its tuples lie.
+
+Row groups are to a file what files are to a manifest, so they are judged by the planner's own means. pyarrow cannot
+skip pages from Python although the files have page indexes; row groups that are cut between tuples do the job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coalesce.arrow.read import OpenFile
+from coalesce.model.arrow_schema import type_from_arrow
+from coalesce.model.datafile import ColumnStatistics, DataFile
+from coalesce.model.entries import from_files
+from coalesce.model.spec import Spec, field_type
+from coalesce.model.types import (
+    BINARY,
+    BOOLEAN,
+    FLOATING,
+    INTEGRAL_BITS,
+    STRING,
+    TEMPORAL,
+    AtomicType,
+    DecimalType,
+    Value,
+)
+from coalesce.model.values import column_of, scaled, values_of
+from coalesce.plan.index import ManifestIndex
+from coalesce.plan.planner import Judge
+from coalesce.predicate.domains import Both, Domain, Gathered
+from coalesce.predicate.expr import Bound
+from coalesce.predicate.outcomes import Mask, may_be_true, must_be_true
+from coalesce.predicate.tuple_domains import component_domain
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group to be read; `all_match` says that every row surely satisfies the predicate."""
+
+    index: int
+    all_match: bool
+
+
+def matching_groups(file: OpenFile, predicate: Bound) -> list[RowGroup]:
+    """The row groups that may hold a row on which the predicate is TRUE."""
+    judge = Judge(predicate, file.version.schema)
+    count = len(file.group_rows)
+    outcomes = judge.outcomes(_statistics_domains(file, judge), count)
+    keep = may_be_true(outcomes)
+    if file.in_tuple_order and len(file.entry.tuples or ()) > 1:
+        keep &= _touched(file, may_be_true(judge.outcomes(_tuple_domains(file), len(file.entry.tuples or ()))))
+    sure = must_be_true(outcomes)
+    return [RowGroup(int(i), bool(sure[i])) for i in np.flatnonzero(keep)]
+
+
+def _touched(file: OpenFile, tuples: Mask) -> Mask:
+    """The row groups in which rows of any of these tuples lie."""
+    counts = np.array(file.entry.tuple_rows, np.int64)
+    # Rows of those tuples before each row of the file that begins or ends a row group.
+    tuple_ends = np.cumsum(counts)
+    wanted_ends = np.cumsum(np.where(tuples, counts, 0))
+    group_ends = np.concatenate(([0], np.cumsum(file.group_rows)))
+    before = np.interp(group_ends, np.concatenate(([0], tuple_ends)), np.concatenate(([0], wanted_ends)))
+    return np.asarray(before[1:] > before[:-1])
+
+
+def _tuple_domains(file: OpenFile) -> dict[int, Domain]:
+    """What each of the entry's tuples says of the columns."""
+    domains: dict[int, Domain] = {}
+    schema = file.version.schema
+    for position, field in enumerate(file.spec.fields):
+        source_type = schema.atomic(field.source_id)
+        if source_type is None:
+            continue
+        values = [t[position] for t in file.entry.tuples or ()]
+        encoded = column_of(field_type(field, schema), values).dictionary_encode()
+        codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int32)
+        here = Gathered(component_domain(field.transform, source_type, encoded.dictionary), codes)
+        before = domains.get(field.source_id)
+        domains[field.source_id] = here if before is None else Both(before, here)
+    return domains
+
+
+def _statistics_domains(file: OpenFile, judge: Judge) -> dict[int, Domain]:
+    groups = [
+        DataFile(path=str(i), spec_id=0, rows=rows, bytes=0, statistics=_statistics(file, judge, i))
+        for i, rows in enumerate(file.group_rows)
+    ]
+    return judge.statistics(ManifestIndex(from_files(groups, Spec(0, ()), file.version.schema)))
+
+
+def _statistics(file: OpenFile, judge: Judge, group: int) -> Mapping[int, ColumnStatistics]:
+    """What the footer says of the columns the predicate asks about, in one row group."""
+    found = {}
+    metadata = file.parquet.metadata.row_group(group)
+    for column_id in judge.columns:
+        field, type_ = file.version.schema.by_id(column_id), file.version.schema.atomic(column_id)
+        if field is None or type_ is None:
+            continue
+        if column_id in file.constants:
+            value = file.constants[column_id]
+            found[column_id] = _constant(type_, value, file.group_rows[group])
+            continue
+        position = file.position(field)
+        if position is None:
+            continue
+        chunk = metadata.column(file.leaves[position].start)
+        stored = file.parquet.schema_arrow.field(position).type
+        no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count == 0
+        if chunk.is_stats_set:
+            found[column_id] = _from_parquet(chunk.statistics, stored, type_, no_nan)
+    return found
+
+
+def _constant(type_: AtomicType, value: Value, rows: int) -> ColumnStatistics:
+    if value is None:
+        return ColumnStatistics(null_count=rows)
+    if value != value:  # NaN is no bound
+        return ColumnStatistics(null_count=0)
+    nan_count = 0 if type_ in FLOATING else None
+    return ColumnStatistics(lower=value, upper=value, null_count=0, nan_count=nan_count)
+
+
+def _from_parquet(statistics: pq.Statistics, stored: pa.DataType, type_: AtomicType, no_nan: bool) -> ColumnStatistics:
+    null_count = statistics.null_count if statistics.has_null_count else None
+    lower = upper = None
+    if statistics.has_min_max:
+        ends = [_value(raw, stored) for raw in (statistics.min_raw, statistics.max_raw)]
+        if not any(end != end for end in ends):  # a writer that takes NaN for a bound says nothing by the other one
+            lower, upper = (_widened(end, stored, type_) for end in ends)
+    nan_count = 0 if no_nan and type_ in FLOATING else None
+    return ColumnStatistics(lower=lower, upper=upper, null_count=null_count, nan_count=nan_count)
+
+
+def _widened(value: Value, stored: pa.DataType, type_: AtomicType) -> Value:
+    """A bound in the type the column has now."""
+    if value is None or isinstance(value, str | bytes):
+        return value
+    try:
+        return values_of(type_, column_of(type_from_arrow(stored), [value]))[0]  # type: ignore[arg-type]
+    except pa.ArrowException:
+        return None
+
+
+def _value(raw: object, stored: pa.DataType) -> Value:
+    """Parquet's raw minimum or maximum as an in-memory value; None where the raw form is not one we know.
+
+    Raw, because the other form is a Python datetime, and those end with the year 9999.
+    """
+    if pa.types.is_unsigned_integer(stored) or (pa.types.is_timestamp(stored) and stored.unit != "us"):
+        return None
+    type_ = type_from_arrow(stored)
+    match raw:
+        case bool() if type_ == BOOLEAN:
+            return raw
+        case float() if type_ in FLOATING:
+            return raw
+        case int() if type_ in INTEGRAL_BITS or type_ in TEMPORAL:
+            return raw
+        case int() if isinstance(type_, DecimalType):
+            return scaled(type_, raw)
+        case bytes() if isinstance(type_, DecimalType):
+            return scaled(type_, int.from_bytes(raw, "big", signed=True))
+        case bytes() if type_ == BINARY:
+            return raw
+        case bytes() if type_ == STRING:
+            return _text(raw)
+        case _:
+            return None
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:  # some writers cut long bounds inside a character
+        return None

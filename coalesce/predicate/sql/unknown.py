@@ -1,0 +1,74 @@
+"""Conditions in SQL that this language has no words for: checked for sense, and kept as they are.
+
+`grammar.py` tells whether the text is an expression at all and which columns it reads. sqlglot, behind it, recurses, so
+text that would take it too deep is not shown to it: such a condition is kept without a list of columns.
+"""
+
+from typing import Final
+
+from coalesce.errors import PredicateError
+from coalesce.predicate.expr import Opaque
+from coalesce.predicate.sql.lexer import Tokens
+
+_MAX_NESTING: Final = 15
+_MAX_PREFIXES: Final = 40
+_PREFIXES: Final = frozenset({"-", "+", "~", "!", "NOT"})
+_BEFORE_A_CALL: Final = frozenset({"(", ",", "WHEN", "THEN", "ELSE"})
+
+# Operators that cannot start, or end, a condition.
+_NEEDS_LEFT: Final = frozenset({
+    "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "*", "/", "%", "||", "|", "&", "^", ".", "::",
+    "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "REGEXP", "RLIKE",
+})  # fmt: skip
+_NEEDS_RIGHT: Final = _NEEDS_LEFT | {"+", "-", "~", "!", "DIV", "ESCAPE", "NOT"}
+
+
+def opaque(tokens: Tokens, start: int, end: int) -> Opaque:
+    """The condition in these tokens, as it is; nonsense is an error that points at the place."""
+    from coalesce.predicate.sql import grammar  # only now: see there
+
+    _refuse_fragments(tokens, start, end)
+    text = tokens.slice(start, end)
+    if _beyond_sqlglot(tokens, start, end):
+        return Opaque(text)
+    try:
+        return Opaque(text, grammar.columns_of(text))
+    except grammar.Refused as refused:
+        raise PredicateError(refused.reason, tokens.text, tokens.starts[start] + refused.offset) from None
+
+
+def _beyond_sqlglot(tokens: Tokens, start: int, end: int) -> bool:
+    prefixes = 0
+    closings: list[int] = []
+    for index in range(start, end):
+        while closings and closings[-1] <= index:
+            closings.pop()
+        if index in tokens.partner:
+            closings.append(tokens.partner[index])
+        if tokens.words[index] == "BETWEEN" and (index == start or tokens.words[index - 1] in _BEFORE_A_CALL):
+            return True  # Catalyst's function, which sqlglot does not know
+        prefixes += tokens.words[index] in _PREFIXES
+        if len(closings) > _MAX_NESTING or prefixes > _MAX_PREFIXES:
+            return True
+    return False
+
+
+def _refuse_fragments(tokens: Tokens, start: int, end: int) -> None:
+    """What sqlglot would take or would explain badly."""
+    first, last = tokens.words[start], tokens.words[end - 1]
+    if first == "WHERE":
+        raise PredicateError("leave out WHERE: only the condition is wanted.", tokens.text, tokens.starts[start])
+    if first in _NEEDS_LEFT and start + 1 not in tokens.partner:
+        raise PredicateError(f"{tokens.raw(start)} has nothing on its left.", tokens.text, tokens.starts[start])
+    if last in _NEEDS_RIGHT:
+        raise PredicateError(
+            f"{tokens.raw(end - 1)} has nothing on its right; is the value missing?", tokens.text, tokens.ends[end - 1]
+        )
+    index = start
+    while index < end:
+        if tokens.words[index] in (",", ";"):
+            what = "one condition only, please" if tokens.words[index] == ";" else "join conditions with AND or OR"
+            raise PredicateError(
+                f"{tokens.words[index]!r} cannot stand here; {what}.", tokens.text, tokens.starts[index]
+            )
+        index = tokens.partner.get(index, index) + 1

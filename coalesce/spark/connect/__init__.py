@@ -1,0 +1,1 @@
+"""Sessions whose JVM is out of reach: Spark Connect."""

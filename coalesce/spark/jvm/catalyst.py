@@ -1,0 +1,121 @@
+"""Into the driver's JVM, where Spark's Python surface ends: a session of our own, and calls from generated code.
+
+All of it was there, and public to the JVM, in Spark 4.1 to 4.3.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions"
+_UTILS: Final = "org.apache.spark.sql.classic.ExpressionUtils$"
+
+
+# --- sessions ----------------------------------------------------------------------------------------------------
+
+
+def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A copy of the session with settings of its own: those of the user's stay as they are, also while others use it.
+
+    The copy shares the context, the caches and the catalog; temporary views and settings are copied.
+    """
+    copy = session._jsparkSession.cloneSession()
+    for name, value in settings.items():
+        copy.conf().set(name, value)
+    return SparkSession(session.sparkContext, copy)
+
+
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same rows, computed in another session of the same JVM: the plan is analysed already and stays as it is."""
+    analyzed = frame._jdf.queryExecution().analyzed()
+    dataset = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, analyzed)
+    return DataFrame(dataset, session)
+
+
+def hadoop_configuration(session: SparkSession) -> Any:
+    """The cluster's Hadoop settings and everything set as `spark.hadoop.…`."""
+    return session._jsparkSession.sessionState().newHadoopConf()
+
+
+def jvm(session: SparkSession) -> Any:
+    """The gateway's view of the driver's JVM."""
+    return session.sparkContext._jvm
+
+
+# --- expressions -------------------------------------------------------------------------------------------------
+
+
+def static_call(session: SparkSession, class_name: str, method: str, result: str, *arguments: Any) -> Column:
+    """A static Java method on columns, called from generated code; NULL if an argument is.
+
+    `result` is the Spark type of what the method returns. Arguments are columns or Catalyst expressions.
+    """
+    java = jvm(session)
+    invoke = getattr(java, f"{_EXPRESSIONS}.objects.StaticInvoke")(
+        java.java.lang.Class.forName(class_name),
+        java.org.apache.spark.sql.types.DataType.fromDDL(result),
+        method,
+        _sequence(session, (_expression(session, a) for a in arguments)),
+        _sequence(session, ()),
+        True,
+        True,
+        True,
+        java.scala.Option.empty(),
+    )
+    return column(session, invoke)
+
+
+def method_call(session: SparkSession, target: Any, method: str, result: Any, *arguments: Any) -> Any:
+    """A method of the Java object a column or expression has; `result` is a Spark type, or the name of a class.
+
+    The answer is a Catalyst expression, which may be the target of another call; `column` makes a column of it.
+    """
+    java = jvm(session)
+    types = java.org.apache.spark.sql.types
+    if "." in result:
+        data_type = types.ObjectType(java.java.lang.Class.forName(result))
+    else:
+        data_type = types.DataType.fromDDL(result)
+    return getattr(java, f"{_EXPRESSIONS}.objects.Invoke")(
+        _expression(session, target),
+        method,
+        data_type,
+        _sequence(session, (_expression(session, a) for a in arguments)),
+        _sequence(session, ()),
+        True,
+        True,
+        True,
+    )
+
+
+def timestamp_as_long(session: SparkSession, value: Column, type_name: str) -> Column:
+    """The microseconds inside a column of TIMESTAMP_NTZ (or TIMESTAMP): the same bits, no zone involved."""
+    java = jvm(session)
+    data_type = java.org.apache.spark.sql.types.DataType.fromDDL
+    conversion = getattr(java, f"{_EXPRESSIONS}.PreciseTimestampConversion")
+    return column(session, conversion(_expression(session, value), data_type(type_name), data_type("bigint")))
+
+
+def column(session: SparkSession, expression: Any) -> Column:
+    """A Catalyst expression as a column."""
+    return Column(_utils(session).column(expression))
+
+
+def _expression(session: SparkSession, value: Any) -> Any:
+    return _utils(session).expression(value._jc) if isinstance(value, Column) else value
+
+
+def _utils(session: SparkSession) -> Any:
+    return getattr(getattr(jvm(session), _UTILS), "MODULE$")
+
+
+def _sequence(session: SparkSession, items: Iterable[Any]) -> "JavaObject":
+    java = jvm(session)
+    gathered = java.java.util.ArrayList()
+    for item in items:
+        gathered.add(item)
+    return java.scala.jdk.javaapi.CollectionConverters.asScala(gathered).toSeq()

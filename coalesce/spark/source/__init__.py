@@ -1,0 +1,1 @@
+"""What Spark asks of a table that it reads, and the Java classes that ask."""

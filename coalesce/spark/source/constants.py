@@ -1,0 +1,177 @@
+"""Columns that have one value in each file: `dt`, where every file holds a single day.
+
+Spark takes them for partition values: it need not read them, and a join with a filtered dimension skips the files of
+all other days (dynamic partition pruning). A column counts only if it is constant in *every* file of the version, since
+Spark wants to know before it knows which files it will read. The version says so of each manifest, and a manifest has
+to be read for that only if it does not.
+
+A file that was adopted from a Hive-style directory even lacks its partition columns: only the entry has their values.
+As long as those columns are constant everywhere, that is no matter. But when shared files join the table, `app` has to
+be read from the rows of those and taken from the entries of the others. The version then has *parts*, and a query reads
+each in its own way: part 0 are the files that hold all that is not constant everywhere, and the bits of another part's
+number say which further columns its entries know.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coalesce.errors import CoalesceError
+from coalesce.model.spec import Spec
+from coalesce.model.transforms import Identity
+from coalesce.model.types import AtomicType, Field
+from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS, ManifestRef, Version
+from coalesce.plan.index import ManifestIndex, Positions
+from coalesce.plan.planner import LoadManifests
+from coalesce.predicate.outcomes import Mask
+from coalesce.spark.jvm.values import crosses
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the files of a version have in common."""
+
+    version: Version
+    load: LoadManifests
+
+    @cached_property
+    def everywhere(self) -> tuple[Field, ...]:
+        """The columns that have one value in each file, in the order of the schema."""
+        specs = [self.version.spec_by_id(i) for i in {m.spec_id for m in self.version.manifests}]
+        found = [f for f in self._partition_columns if specs and all(_position(s, f.id) is not None for s in specs)]
+        found = [f for f in found if crosses(_type(f))]
+        told = [(ref, {b.field_id: b.constant for b in ref.bounds or ()}) for ref in self.version.manifests]
+        for ref, constant in told:
+            found = [f for f in found if constant.get(self._field_id(ref, f)) is not False]
+        for ref, constant in told:
+            silent = [f for f in found if constant.get(self._field_id(ref, f)) is None]
+            if silent:
+                (index,) = self.load([ref])
+                spec = self.version.spec_by_id(ref.spec_id)
+                several = {f.id for f in silent if not bool(by_file(index, spec, f.id).known.all())}
+                found = [f for f in found if f.id not in several]
+        return tuple(found)
+
+    @cached_property
+    def parts(self) -> tuple[int, ...]:
+        """The parts the version has: 0 and, if files may lack columns that others hold, some more."""
+        numbers = {0}
+        if self._sometimes and MATERIALIZE_PARTITION_COLUMNS not in self.version.writer_features:
+            for index, spec in self._manifests():
+                numbers.update(np.unique(self._part_of(index, spec)).tolist())
+        return tuple(sorted(numbers))
+
+    def of_part(self, part: int) -> tuple[Field, ...]:
+        """The columns that have one value in each file of a part, known from its entry."""
+        further = [f for bit, f in enumerate(self._sometimes) if part >> bit & 1]
+        for field in further:
+            if not crosses(_type(field)):
+                raise CoalesceError(
+                    f"some files lack the partition column {field.name!r}, and its type, {field.type}, cannot be "
+                    "taken from their entries exactly; compact() the table first."
+                )
+        return (*self.everywhere, *further)
+
+    def in_part(self, index: ManifestIndex, spec: Spec, files: Positions, part: int) -> Mask:
+        """Which of some files of a manifest are in a part."""
+        if len(self.parts) == 1:
+            return np.ones(len(files), np.bool_)
+        here: Mask = self._part_of(index, spec)[files] == part
+        return here
+
+    @cached_property
+    def _partition_columns(self) -> list[Field]:
+        """The columns that are partition fields themselves, under any spec."""
+        ids = {f.source_id for f in self.version.partition_fields if isinstance(f.transform, Identity)}
+        return [f for f in self.version.schema if f.id in ids]
+
+    @cached_property
+    def _sometimes(self) -> list[Field]:
+        """The partition columns that some files hold several values of."""
+        return [f for f in self._partition_columns if f not in self.everywhere]
+
+    def _field_id(self, ref: ManifestRef, column: Field) -> int:
+        """The partition field that is the column itself, under the spec of a manifest, which has it."""
+        spec = self.version.spec_by_id(ref.spec_id)
+        position = _position(spec, column.id)
+        assert position is not None
+        return spec.fields[position].field_id
+
+    def _manifests(self) -> "list[tuple[ManifestIndex, Spec]]":
+        refs = self.version.manifests
+        return [(i, self.version.spec_by_id(ref.spec_id)) for i, ref in zip(self.load(refs), refs, strict=True)]
+
+    def _part_of(self, index: ManifestIndex, spec: Spec) -> Positions:
+        """The part of each file: a bit for each column that its entry knows, and nothing says that it holds."""
+        part: Positions = np.zeros(len(index.entries), np.int64)
+        for bit, field in enumerate(self._sometimes):
+            if _position(spec, field.id) is None:
+                continue
+            counted = index.entries.statistic(f"null_count_{field.id}")
+            held = np.zeros(len(part), np.bool_) if counted is None else np.asarray(counted.is_valid())
+            if not bool(held.all()):
+                part |= (by_file(index, spec, field.id).known & ~held).astype(np.int64) << bit
+        return part
+
+
+@dataclass(frozen=True)
+class ByFile:
+    """The value of a column in each file of a manifest; where it is not `known`, there are several, or may be."""
+
+    values: pa.Array
+    known: Mask
+
+
+_lock = Lock()
+_by_manifest: WeakKeyDictionary[ManifestIndex, dict[int, ByFile]] = WeakKeyDictionary()
+
+
+def by_file(index: ManifestIndex, spec: Spec, column_id: int) -> ByFile:
+    """What a manifest's entries say of a column that is a partition field of their spec."""
+    with _lock:
+        held = _by_manifest.setdefault(index, {})
+        found = held.get(column_id)
+    if found is None:
+        position = _position(spec, column_id)
+        assert position is not None
+        found = _by_file(index, spec, position)
+        with _lock:
+            held[column_id] = found
+    return found
+
+
+def _type(field: Field) -> AtomicType:
+    return cast(AtomicType, field.type)  # only columns of such types partition a table
+
+
+def _position(spec: Spec, column_id: int) -> int | None:
+    """The place of the partition field that is the column itself."""
+    for position, field in enumerate(spec.fields):
+        if field.source_id == column_id and isinstance(field.transform, Identity):
+            return position
+    return None
+
+
+def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
+    component = index.component(position)
+    codes = component.codes[index.reference_tuple]
+    highest = np.full(len(index.entries), -1, np.int32)  # -1 is NULL; a file without rows may have any value
+    lowest = np.full(len(index.entries), np.iinfo(np.int32).max, np.int32)
+    np.maximum.at(highest, index.reference_file, codes)
+    np.minimum.at(lowest, index.reference_file, codes)
+    values = component.values.take(pa.array(np.maximum(highest, 0), mask=highest < 0))
+    known = np.asarray(lowest >= highest)
+    if len(index.untrusted_files) == 0:
+        return ByFile(values, known)
+    # What files with unknown tuples hold, their physical keys say, as long as they do not name a group.
+    core, field_id = index.entries.core, spec.fields[position].field_id
+    is_group = np.asarray(core.column(f"physical_group_{field_id}").is_valid())
+    by_key = np.asarray(core.column("physical_known")) & ~is_group
+    physical = core.column(f"physical_value_{field_id}").combine_chunks().cast(values.type)
+    return ByFile(pc.if_else(pa.array(index.trusted), values, physical), np.where(index.trusted, known, by_key))

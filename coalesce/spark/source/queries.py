@@ -1,0 +1,206 @@
+"""What Spark asks of a table it reads, and the answers: which version, how much of it, which files.
+
+The three questions arrive through the bridge, on whichever thread of Spark's asks:
+
+    resolve    at analysis: the columns of the version a query reads
+    estimate   in the optimizer: how much the query's filters leave
+    listing    when the scan begins: the files
+
+Filters arrive as SQL, each with the time zone it is written in. One that does not parse or bind is left out: its files
+are kept, and Spark, which has all filters too, checks the rows.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from coalesce.errors import PredicateError
+from coalesce.model.schema import Schema, all_fields
+from coalesce.model.types import FLOATING, AtomicType, Field
+from coalesce.plan.plan import Plan
+from coalesce.plan.planner import PlannedManifest
+from coalesce.plan.report import Report, counted, human_bytes, make_report
+from coalesce.predicate.bind import bind
+from coalesce.predicate.expr import TRUE, And, Bound
+from coalesce.predicate.normalize import normalize
+from coalesce.predicate.render import literal_sql
+from coalesce.predicate.sql.parse import parse
+from coalesce.spark.jvm.location import spark_uri
+from coalesce.spark.jvm.values import END
+from coalesce.spark.source import versions
+from coalesce.spark.source.listing import list_files, matching
+from coalesce.spark.source.opaque import Catalyst
+from coalesce.spark.source.versions import Remembered, Resolved
+from coalesce.spark.translate.options import read_options
+from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type
+
+Question = Mapping[str, Any]
+
+_DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
+
+_plans: Remembered[tuple[object, ...], Plan] = Remembered(64)  # from the optimizer to the scan
+_last_scans: Remembered[tuple[str, str], Plan] = Remembered(256)  # by place and table id
+
+
+# --- resolve -----------------------------------------------------------------------------------------------------
+
+
+def resolve(question: Question, spark: SparkSession) -> str:
+    """The version to read and what Spark has to know of it.
+
+    `newest` is the version that this query has found to be the newest before, for those who do not name another.
+    """
+    options = read_options(question["options"], catalog=question["catalog"])
+    number = question.get("newest") if options.follows else options.version
+    found = versions.resolve(question["table"], spark, number, options.moment(question["timeZone"]))
+    check_columns(question, spark_schema(found.version.schema))
+    described = json.loads(describe(question["table"], found, spark))
+    return json.dumps({**described, "follows": options.follows})
+
+
+def check_columns(question: Question, own: spark_types.StructType) -> None:
+    """Refuse columns that were given and are not the table's; the catalog has its own, which may be out of date."""
+    given = question.get("schema")
+    if given is None or question["catalog"]:
+        return
+    check_given_columns(spark_types.StructType.fromJson(json.loads(given)), own)
+
+
+def describe(location: str, found: Resolved, spark: SparkSession) -> str:
+    """A version, or what came in with it, for `CoalesceRelation.java`."""
+    version, since = found.version, found.since
+    files, size, rows = version.files, version.bytes, version.rows
+    if since is not None:
+        new = found.plan(TRUE)
+        files, size, rows = new.file_count, new.bytes, new.rows
+    name = f"v{version.number}" if since is None else f"v{version.number} after v{since}"
+    needs_names = any(f.physical_name != f.name or f.default is not None for f in all_fields(version.schema.fields))
+    return json.dumps(
+        {
+            "table": location,
+            "root": spark_uri(spark, found.storage, ""),
+            "version": version.number,
+            "key": found.key,
+            "schema": spark_schema(version.schema).json(),
+            "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
+            "constants": [f.name for f in found.constants.everywhere],
+            "parts": _parts(found),
+            "bytes": size,
+            "rows": rows,
+            "description": f"{name}: {counted(files, 'file')}, {human_bytes(size)}",
+        }
+    )
+
+
+def _parts(found: Resolved) -> list[dict[str, object]]:
+    """The parts that are read each in its own way; none if there is but one way."""
+    parts = found.constants.parts
+    if len(parts) == 1:
+        return []
+    return [{"part": part, "constants": [f.name for f in found.constants.of_part(part)]} for part in parts]
+
+
+def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
+    """The columns under the names they have in the files, with what rows hold that are older than the column."""
+    stored = []
+    for field in fields:
+        metadata = None
+        if field.default is not None:
+            metadata = {_DEFAULT: literal_sql(cast(AtomicType, field.type), field.default)}
+        type_ = spark_type(field.type, physical=True)
+        stored.append(spark_types.StructField(field.physical_name, type_, True, metadata))
+    return spark_types.StructType(stored)
+
+
+# --- estimate and list -------------------------------------------------------------------------------------------
+
+
+def estimate(question: Question, evaluator: Any) -> str:
+    """How much the filters leave, for the optimizer; and what became of it, stage by stage, for people."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    left_bytes, left_rows = matching(plan)
+    return json.dumps({"bytes": left_bytes, "rows": left_rows, "description": _description(plan)})
+
+
+def listing(question: Question, evaluator: Any) -> str:
+    """The files to read, as `PlannedFiles.java` takes them."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    _last_scans.put((found.storage.root, found.version.table_id), plan)
+    return list_files(plan, found.constants, question.get("part"))
+
+
+def floats(question: Question, evaluator: Any) -> str:
+    """The floating-point columns that hold no NaN in any file of the plan, as far as that is known."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    floating = [f for f in found.version.schema if f.type in FLOATING]
+    return json.dumps({"withoutNan": [f.name for f in floating if all(_no_nan(m, f) for m in plan.manifests)]})
+
+
+def _no_nan(planned: PlannedManifest, column: Field) -> bool:
+    nans = planned.index.entries.statistic(f"nan_count_{column.id}")
+    if nans is None:
+        return len(planned.files) == 0
+    return pc.all(pc.equal(nans.take(pa.array(planned.files)), 0), skip_nulls=False).as_py() is True
+
+
+def last_scan(root: str, table_id: str) -> Report | None:
+    """The report of the newest scan of the table that lies there that has begun in this process."""
+    plan = _last_scans.get((root, table_id))
+    return None if plan is None else plan.report
+
+
+def _recall(question: Question) -> Resolved:
+    return versions.recall(question["key"], question["table"], question["version"])
+
+
+def _plan(question: Question, found: Resolved, evaluator: Any) -> Plan:
+    """The plan under the question's filters. One that the optimizer has seen is not made again for its scan.
+
+    Unless the session has other settings by now: what Catalyst makes of a condition may depend on them.
+    """
+    scan = question.get("scan")
+    key = (scan, question["key"], question["settings"], frozenset(question["filters"]))
+    plan = None if scan is None else _plans.get(key)
+    if plan is None:
+        predicate = normalize(_predicate(question, found))
+        plan = found.plan(predicate, Catalyst(found.version.schema, evaluator.evaluate))
+        if scan is not None:
+            _plans.put(key, plan)
+    return plan
+
+
+def _description(plan: Plan) -> str:
+    """What a scan is called in explain(): what is left of what, and which stage left it."""
+    version = plan.version
+    report = make_report(version, plan.predicate, plan.manifests, plan.load, TRUE, plan.opaque)
+    stages = ", ".join(f"{stage.name} {stage.files:,}" for stage in report.stages[1:])
+    kept = f"{plan.file_count:,} of {version.files:,} files"
+    size = f"{human_bytes(plan.bytes)} of {human_bytes(version.bytes)}"
+    return f"v{version.number}: {kept}, {size} ({stages})"
+
+
+def _predicate(question: Question, found: Resolved) -> Bound:
+    bound = [b for b in (_bound(zoned, found.version.schema) for zoned in question["filters"]) if b is not None]
+    return And(tuple(bound)) if bound else TRUE
+
+
+def _bound(zoned: str, schema: Schema) -> Bound | None:
+    """One filter, or None if it is not understood.
+
+    It comes with its time zone and has the table's own names: nothing in it is for the session's settings to say,
+    which may have changed since the query was analysed.
+    """
+    time_zone, _, text = zoned.partition(END)
+    try:
+        parsed = parse(text, time_zone=time_zone)
+        return bind(parsed, schema, case_sensitive=True, time_zone=time_zone, text=text)
+    except PredicateError:
+        return None

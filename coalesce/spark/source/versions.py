@@ -1,0 +1,150 @@
+"""The versions that queries of this process read, and the storages they lie in.
+
+A query is analysed, optimized and run at different times and on different threads; what ties the three together is a
+key: the id of the commit it reads, and where the table lies. The id alone is not enough: a copy of a table has the
+same commits. A version that has been put away here to make room is read again when it is asked for.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from threading import Lock
+from typing import Generic, TypeVar
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from coalesce.errors import VersionNotFound
+from coalesce.model.version import ManifestRef, Version
+from coalesce.plan.index import ManifestIndex
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.planner import JudgeOpaque
+from coalesce.predicate.expr import Bound
+from coalesce.predicate.outcomes import Mask
+from coalesce.spark.jvm.hadoop import Hadoop
+from coalesce.spark.jvm.values import END
+from coalesce.spark.source.constants import Constants
+from coalesce.storage import open_storage
+from coalesce.storage.base import Storage
+from coalesce.table.commit.manifests import Manifests
+from coalesce.table.table import Table
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(Generic[K, V]):
+    """A few things by key, for any thread; those used longest ago go first."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._held: OrderedDict[K, V] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: K) -> V | None:
+        """What is held under `key`."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Hold `value` under `key`."""
+        with self._lock:
+            self._held[key] = value
+            self._held.move_to_end(key)
+            while len(self._held) > self.capacity:
+                self._held.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One version of a table, as queries read it; or, for a stream, what came into it after version `since`."""
+
+    key: str
+    storage: Storage
+    version: Version
+    since: int | None = None
+
+    def load(self, refs: Sequence[ManifestRef]) -> Iterator[ManifestIndex]:
+        """Some of its manifests."""
+        return Manifests(self.storage).load_all(refs, self.version)
+
+    def plan(self, predicate: Bound, opaque: JudgeOpaque | None = None) -> Plan:
+        """Which of its files a query has to read."""
+        plan = make_plan(self.version, predicate, self.load, opaque)
+        return plan if self.since is None else plan.only(self._came_in)
+
+    def _came_in(self, index: ManifestIndex) -> Mask:
+        later: Mask = np.asarray(index.entries.core.column("added_version")) > self.since
+        return later
+
+    @cached_property
+    def constants(self) -> Constants:
+        """The columns that have one value in each file."""
+        return Constants(self.version, self.load)
+
+
+_storages: Remembered[str, Storage] = Remembered(256)
+_versions: Remembered[str, Resolved] = Remembered(256)
+
+
+def remember(storage: Storage, version: Version) -> Resolved:
+    """Let queries read a version, through the storage it was opened with and that storage's settings."""
+    _storages.put(storage.root, storage)
+    key = f"{version.commit_id}{END}{storage.root}"
+    resolved = _versions.get(key)
+    if resolved is None:
+        resolved = Resolved(key, storage, version)
+        _versions.put(key, resolved)
+    return resolved
+
+
+def storage_at(location: str, spark: SparkSession | None) -> Storage:
+    """The storage of a table: the one it was opened with in this process, if it was."""
+    storage = _storages.get(location)
+    if storage is not None:
+        return storage
+    return open_storage(location, hadoop=None if spark is None else Hadoop(spark))
+
+
+def resolve(
+    location: str, spark: SparkSession | None, version: int | None = None, as_of: datetime | None = None
+) -> Resolved:
+    """The version a query asks for: by number, by time, or the newest.
+
+    The table's log is read afresh: another table may lie at the location by now.
+    """
+    storage = storage_at(location, spark)
+    table = Table(storage, ())
+    if version is not None or as_of is not None:
+        table = table.at(version=version, as_of=as_of)
+    return remember(storage, table.state)
+
+
+def arrivals(until: Resolved, since: int, columns: Resolved) -> Resolved:
+    """What came in after version `since` and is in `until`, with the columns of another version.
+
+    Columns are known by their ids, so files of any version can be read with the columns of a later one.
+    """
+    key = f"{until.key}{END}{since}{END}{columns.version.number}"
+    found = Resolved(key, until.storage, replace(until.version, schema=columns.version.schema), since)
+    _versions.put(key, found)
+    return found
+
+
+def recall(key: str, location: str, version: int) -> Resolved:
+    """What was resolved under `key`, of that version, earlier."""
+    found = _versions.get(key)
+    if found is not None:
+        return found
+    commit_id, _, *streamed = key.split(END)
+    found = resolve(location, None, version=version)
+    if found.version.commit_id != commit_id:
+        raise VersionNotFound(f"version {version} of the table at {location} is another one now: read it again.")
+    if streamed:
+        since, columns = map(int, streamed)
+        found = arrivals(found, since, resolve(location, None, version=columns))
+    return found

@@ -1,0 +1,175 @@
+"""Write files again with Spark: without some of their rows, or all of them under the current spec and rule.
+
+A task reads one file from its beginning to its end, so rows keep their order and nothing is shuffled. Rows keep their
+ids and versions in columns of their own, as when pyarrow does this.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
+from pyspark.sql import types as spark
+
+from coalesce.arrow.encode import ROW_ID, ROW_VERSION
+from coalesce.arrow.read import constants_of
+from coalesce.arrow.tuples import can_compute
+from coalesce.model.datafile import DataFile
+from coalesce.model.spec import Spec
+from coalesce.model.types import FLOATING, Field
+from coalesce.model.values import column_of
+from coalesce.predicate.expr import Bound
+from coalesce.spark.jvm.catalyst import own_session
+from coalesce.spark.jvm.java_helpers import helper
+from coalesce.spark.jvm.location import spark_uri
+from coalesce.spark.translate.condition import condition
+from coalesce.spark.translate.schema import physical_schema, spark_type
+from coalesce.spark.write.assign import directory_names, planned_texts
+from coalesce.spark.write.conform import Conformed, name_of, named, whole
+from coalesce.spark.write.readback import read_back
+from coalesce.spark.write.writer import (
+    SETTINGS,
+    WriteReport,
+    entry,
+    file_columns,
+    owned_directory,
+    save,
+    tidy,
+    write_conformed,
+)
+from coalesce.table.engine import Place
+
+_WHOLE: Final = str(2**40)
+_ONE_FILE_A_TASK: Final = {"spark.sql.files.maxPartitionBytes": _WHOLE, "spark.sql.files.openCostInBytes": _WHOLE}
+_FILE: Final = "_file"
+
+
+def rewrite(spark_session: SparkSession, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+    """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
+
+    A file of which nothing goes stays, and its entry with it. Which those are is found first, from the columns that
+    the condition speaks of.
+    """
+    matching = own_session(spark_session, SETTINGS)
+    rows = named(rows_of(matching, place, files), place.version.schema)
+    found = rows.filter(condition(matching, drop)).select(f"{whole(place.version.schema)}.{_FILE}").distinct()
+    touched = {row[0] for row in found.collect()}
+    by_spec: dict[int, list[DataFile]] = defaultdict(list)
+    for number in sorted(touched):
+        by_spec[files[number].spec_id].append(files[number])
+    session = own_session(spark_session, SETTINGS | _ONE_FILE_A_TASK)
+    written = [
+        new for spec_id, members in by_spec.items() for new in _rewrite_of_spec(session, place, spec_id, members, drop)
+    ]
+    return [*written, *(file for number, file in enumerate(files) if number not in touched)]
+
+
+def relayout(spark_session: SparkSession, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+    """New files under the current spec and rule with the rows of `files`, which keep their ids and versions."""
+    session = own_session(spark_session, SETTINGS)
+    rows = rows_of(session, place, files).drop(_FILE)
+    return write_conformed(session, place, Conformed(rows, ()), WriteReport())
+
+
+def can_rewrite(place: Place) -> bool:
+    """Whether Spark can tell lineage from the user's own columns, which it knows by name only."""
+    return not any(f.physical_name.lower() in (ROW_ID, ROW_VERSION) for f in place.version.schema)
+
+
+def _rewrite_of_spec(
+    session: SparkSession, place: Place, spec_id: int, files: Sequence[DataFile], drop: Bound
+) -> list[DataFile]:
+    schema, spec = place.version.schema, place.version.spec_by_id(spec_id)
+    rows = rows_of(session, place, files)
+    kept = named(rows, schema).filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{whole(schema)}.*")
+    columns = file_columns(rows, schema, spec)
+    directories = _directories(place, spec, files)
+    ready = kept.select(*columns, *directories)
+    with owned_directory(session, place.storage) as directory:
+        save(ready, spark_uri(session, place.storage, directory), ready.columns[len(columns) :])
+        found = read_back(session, place, directory, spec)
+        tidy(place.storage, directory, found)
+        entries = []
+        for new in found:
+            old = files[int(new.path.split("/")[-2].partition("=")[2])]
+            entries.append(entry(new, directory, spec_id, old.rule_id, old.physical_key))
+        return entries
+
+
+def _directories(place: Place, spec: Spec, files: Sequence[DataFile]) -> list[Column]:
+    """The directories of the old files, for people, and the number of the file, by which its new one is found."""
+    schema = place.version.schema
+    keys = [f.physical_key for f in files if f.physical_key is not None]
+    if len(keys) < len(files) or not can_compute(spec, schema):
+        spec = Spec(spec.spec_id, ())
+    *names, last = directory_names(spec, schema, _FILE)
+    texts = planned_texts(keys, spec, schema, F.col(_FILE))
+    return [*(text.alias(name) for text, name in zip(texts, names, strict=True)), F.col(_FILE).alias(last)]
+
+
+# --- rows of files -----------------------------------------------------------------------------------------------
+
+
+def rows_of(session: SparkSession, place: Place, files: Sequence[DataFile]) -> DataFrame:
+    """The rows of data files in the table's types of now, as `conform` names them, with lineage and the file's number.
+
+    A file that lacks a column holds its default there, or what the entry says if it is a partition column.
+    """
+    schema = place.version.schema
+    uris = [spark_uri(session, place.storage, f.path) for f in files]
+    lineage = [spark.StructField(name, spark.LongType()) for name in (ROW_ID, ROW_VERSION)]
+    stored = spark.StructType([*physical_schema(schema).fields, *lineage])
+    frame = session.read.schema(stored).option("__globPaths__", "false").parquet(*uris)
+    metadata = frame.metadataColumn("_metadata")
+    read = frame.select("*", metadata["file_path"], metadata["row_index"])
+    read = read.toDF(*(name_of(f) for f in schema), ROW_ID, ROW_VERSION, "path", "row_index")
+    facts = _facts(session, place, files, _encoded(session, uris))
+    joined = read.join(F.broadcast(facts), "path", "left")
+    unknown = F.raise_error(F.concat(F.lit("a file was read that was not asked for: "), F.col("path")))
+    return joined.select(
+        *(_column(f, facts).alias(name_of(f)) for f in schema),
+        F.coalesce(F.col(ROW_ID), F.col("first_row_id") + F.col("row_index")).alias(ROW_ID),
+        F.coalesce(F.col(ROW_VERSION), F.col("added_version")).alias(ROW_VERSION),
+        F.coalesce(F.col(_FILE), unknown.cast("int")).alias(_FILE),
+    )
+
+
+def _facts(session: SparkSession, place: Place, files: Sequence[DataFile], paths: Sequence[str]) -> DataFrame:
+    """What the entries say of the files and of all their rows, by path: `v3` is what column 3 holds, where `h3`."""
+    version = place.version
+    constants = [constants_of(f, version.spec_by_id(f.spec_id)) for f in files]
+    arrays: dict[str, pa.Array] = {
+        "path": pa.array(paths, pa.string()),
+        _FILE: pa.array(range(len(files)), pa.int32()),
+        "first_row_id": pa.array([f.first_row_id for f in files], pa.int64()),
+        "added_version": pa.array([f.added_version for f in files], pa.int64()),
+    }
+    types: list[spark.DataType] = [spark.StringType(), spark.IntegerType(), spark.LongType(), spark.LongType()]
+    for field in version.schema:
+        type_ = version.schema.atomic(field.id)
+        if type_ is not None and any(field.id in c for c in constants):
+            arrays[f"v{field.id}"] = column_of(type_, [c.get(field.id) for c in constants])
+            arrays[f"h{field.id}"] = pa.array([field.id in c for c in constants], pa.bool_())
+            types += [spark_type(type_), spark.BooleanType()]
+    fields = [spark.StructField(name, type_) for name, type_ in zip(arrays, types, strict=True)]
+    return session.createDataFrame(pa.table(arrays), spark.StructType(fields))
+
+
+def _column(field: Field, facts: DataFrame) -> Column:
+    """A column of the file; if the entry knows its value, that."""
+    own = F.col(name_of(field))
+    if f"v{field.id}" not in facts.columns:
+        return own
+    constant = F.col(f"v{field.id}")
+    if field.type in FLOATING:
+        # The entry does not tell 0.0 from -0.0 or one NaN from another; the file does, if it has the column.
+        return F.coalesce(own, constant)
+    return F.when(F.col(f"h{field.id}"), constant).otherwise(own)
+
+
+def _encoded(session: SparkSession, uris: Sequence[str]) -> list[str]:
+    """Paths as `_metadata.file_path` shows them."""
+    encoded: str = helper(session.sparkContext._gateway, "ShownPaths").encode("\0".join(uris))
+    return encoded.split("\0")

@@ -1,0 +1,266 @@
+"""Write a DataFrame as data files: count, lay out, shuffle once, let Spark write Parquet, read back what came out.
+
+Everything happens in a copy of the user's session, so that the settings a data file needs are nobody else's. The files
+go into a directory that this write owns: a task that is tried again, or a job that dies, leaves files there that no
+version names, and a job that fails takes the directory away.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
+
+from coalesce.arrow.encode import ROW_ID, ROW_VERSION, SHARED_ROW_GROUP_BYTES
+from coalesce.arrow.write import bytes_per_row_of
+from coalesce.manifest.paths import new_write_directory
+from coalesce.model.datafile import DataFile
+from coalesce.model.rule import PhysicalKey, route
+from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
+from coalesce.model.spec import LogicalTuple, Spec
+from coalesce.model.types import Field
+from coalesce.model.values import values_of
+from coalesce.spark.jvm.catalyst import hadoop_configuration, in_session, jvm, own_session
+from coalesce.spark.jvm.location import spark_uri
+from coalesce.spark.translate.schema import FIELD_ID, nullable, spark_type
+from coalesce.spark.translate.transforms import components
+from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns
+from coalesce.spark.write.conform import Conformed, conform, name_of
+from coalesce.spark.write.footers import BOUND_BYTES
+from coalesce.spark.write.readback import Found, read_back
+from coalesce.spark.write.row_checks import Checks
+from coalesce.storage.base import Storage
+from coalesce.table.engine import Place
+from coalesce.table.layout import MAX_TUPLES_PER_FILE, Known, PlannedFile, one_nan, plan_files
+
+SETTINGS: Final = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+    # More than none: then Spark does not sort each task's rows by directory, of which a task has only one.
+    "spark.sql.maxConcurrentOutputFileWriters": "16",
+}
+
+LINEAGE_IDS: Final = {ROW_ID: ROW_ID_FIELD, ROW_VERSION: ROW_VERSION_FIELD}
+
+_ROW_GROUP_BYTES: Final = SHARED_ROW_GROUP_BYTES
+_SAMPLE_ROWS: Final = 20_000
+_FEW_ROWS: Final = 100
+_MOST_SPARE: Final = 10_000
+_NO_ESTIMATE: Final = 2**60  # about what Spark says of rows it knows nothing about
+
+
+@dataclass(frozen=True)
+class WriteReport:
+    """What a write did, for people and benchmarks: seconds by stage, in order."""
+
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to a stage."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - start
+
+
+def write(place: Place, frame: DataFrame, report: WriteReport | None = None) -> list[DataFile]:
+    """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
+    session = own_session(frame.sparkSession, SETTINGS)
+    rows = conform(in_session(frame, session), place.version.schema, place.version.spec)
+    return write_conformed(session, place, rows, WriteReport() if report is None else report)
+
+
+def write_conformed(session: SparkSession, place: Place, rows: Conformed, report: WriteReport) -> list[DataFile]:
+    """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too."""
+    version, spec, schema = place.version, place.version.spec, place.version.schema
+    with report.stage("count"):
+        layout = _layout_by_history(session, rows, place) or _layout_by_count(session, rows, place)
+    if not layout.tasks:
+        return []
+    sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
+    own = components(session, spec, schema, lambda f: F.col(name_of(f))) if layout.spare > 1 else []
+    columns = file_columns(rows.frame, schema, spec)
+    directories = directory_columns(session, layout, version.rule, spec, schema)
+    ready = sent.sortWithinPartitions(F.col(RANK), *own).select(*columns, *directories)
+    with owned_directory(session, place.storage) as directory:
+        with report.stage("write"):
+            save(ready, spark_uri(session, place.storage, directory), ready.columns[len(columns) :])
+        with report.stage("read back"):
+            found = read_back(session, place, directory, spec)
+            tidy(place.storage, directory, found)
+        planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
+        return [_planned_entry(f, directory, place, planned) for f in found]
+
+
+def file_columns(frame: DataFrame, schema: Schema, spec: Spec) -> list[Column]:
+    """The columns as a data file has them: physical names and ids, those of the spec's tuples last, then lineage."""
+    columns = [F.col(name_of(f)).alias(f.physical_name, metadata={FIELD_ID: f.id}) for f in file_order(schema, spec)]
+    for name, id_ in LINEAGE_IDS.items():
+        if name in frame.columns:
+            columns.append(F.col(name).alias(name, metadata={FIELD_ID: id_}))
+    return columns
+
+
+def file_order(schema: Schema, spec: Spec) -> list[Field]:
+    """The columns as a data file has them: those the spec's tuples are made of come last."""
+    sources = dict.fromkeys(f.source_id for f in spec.fields)
+    last = [found for i in sources if (found := schema.by_id(i)) is not None]
+    return [*(f for f in schema if f.id not in sources), *last]
+
+
+def _planned_entry(found: Found, directory: str, place: Place, planned: Mapping[LogicalTuple, PhysicalKey]) -> DataFile:
+    """The entry of a file. Its physical key is the one all of its tuples were sent to, if they were sent to one."""
+    version = place.version
+    keys = {planned[t] if t in planned else route(version.rule, version.spec, t) for t in found.tuples or ()}
+    key = keys.pop() if len(keys) == 1 else None
+    return entry(found, directory, version.current_spec_id, version.current_rule_id, key)
+
+
+def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: PhysicalKey | None) -> DataFile:
+    """The entry of a file that was read back."""
+    listed = found.tuples is not None and len(found.tuples) <= MAX_TUPLES_PER_FILE
+    return DataFile(
+        path=f"{directory}/{found.path}",
+        spec_id=spec_id,
+        rows=found.rows,
+        bytes=found.bytes,
+        rule_id=rule_id,
+        physical_key=key,
+        tuples=found.tuples if listed else None,
+        tuple_rows=found.tuple_rows if listed else None,
+        complete=listed,
+        statistics=found.statistics,
+    )
+
+
+# --- layout ------------------------------------------------------------------------------------------------------
+
+
+def _layout_by_count(session: SparkSession, rows: Conformed, place: Place) -> Layout:
+    """Count the rows of each tuple, in one pass that also looks for rows that may not be."""
+    version, spec, schema = place.version, place.version.spec, place.version.schema
+    keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
+    checks = Checks(session, rows, place)
+    forbidden = [column.alias(f"n{i}") for i, column in enumerate(checks.counts)]
+    counted = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden).toArrow()
+    checks.refuse([sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
+    counts = counted.column("rows").to_pylist()
+    values = [values_of(type_, counted.column(f"t{i}")) for i, type_ in enumerate(spec.types(schema))]
+    tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(counts)
+    if not any(counts):
+        return Layout(tuples=(), files=(), spare=0)
+    known = place.known(tuples)
+    bytes_per_row = place.bytes_per_row
+    if bytes_per_row is None:
+        # A few rows are one small file for each physical key, however wide they may be: that is worth no other pass.
+        few = sum(counts) <= _FEW_ROWS
+        bytes_per_row = 1.0 if few else bytes_per_row_of(_sample(rows, schema), version)
+    # One task is spare: a DataFrame that is not the same each time it is computed may come up with other tuples now.
+    return Layout(tuples=tuples, files=_files(place, tuples, counts, bytes_per_row, known), spare=1)
+
+
+def _layout_by_history(session: SparkSession, rows: Conformed, place: Place) -> Layout | None:
+    """Take it that the rows are spread over tuples as the table's are; None if that is not wanted or not possible.
+
+    How many rows there will be is Spark's estimate. A tuple the table does not have is small.
+    """
+    history = None if place.counts_first else place.bytes_per_row
+    expected = None if history is None else estimated_bytes(rows.frame)
+    if history is None or expected is None:
+        return None
+    checks = Checks(session, rows, place)
+    if checks.counts:
+        checks.refuse(list(checks.frame.agg(*checks.counts).first() or ()))
+    known = place.known(None)
+    sizes = known.sizes or {}
+    total = sum(sizes.values())
+    scale = expected / history / total if total else 0.0
+    tuples = list(sizes)
+    counts = [max(1, round(sizes[t] * scale)) for t in tuples]
+    spare = max(1, min(_MOST_SPARE, round(expected / place.target_file_bytes)))
+    return Layout(tuples=tuples, files=_files(place, tuples, counts, history, known), spare=spare)
+
+
+def _files(
+    place: Place, tuples: Sequence[LogicalTuple], counts: Sequence[int], bytes_per_row: float, known: Known
+) -> list[PlannedFile]:
+    return plan_files(
+        tuples,
+        counts,
+        bytes_per_row=bytes_per_row,
+        target=place.target_file_bytes,
+        rule=place.version.rule,
+        spec=place.version.spec,
+        schema=place.version.schema,
+        known=known,
+    )
+
+
+def _sample(rows: Conformed, schema: Schema) -> pa.Table:
+    """A few rows under their logical names."""
+    named = (F.col(name_of(f)).cast(nullable(spark_type(f.type))).alias(f.name) for f in schema)
+    return rows.frame.limit(_SAMPLE_ROWS).select(*named).toArrow()
+
+
+def estimated_bytes(frame: DataFrame) -> int | None:
+    """Spark's own estimate of what the rows take; None where it has none."""
+    estimate = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+    return estimate if estimate < _NO_ESTIMATE else None
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+
+def save(frame: DataFrame, directory: str, directory_columns: Sequence[str]) -> None:
+    """Let Spark write Parquet, a file for each task, below a directory that nobody else writes to."""
+    options = {
+        "compression": "zstd",
+        "parquet.compression.codec.zstd.level": "1",  # as pyarrow has it; higher ones cost more than they save
+        "maxRecordsPerFile": "0",
+        "coalesce.writer": "true",  # `PlainWrites.java` lets nobody else write files into a table
+        "parquet.block.size": str(_ROW_GROUP_BYTES),
+        "parquet.statistics.truncate.length": str(BOUND_BYTES),
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        # Renamed once, not twice. Half a job's files may become visible; nobody looks before it is done.
+        "mapreduce.fileoutputcommitter.algorithm.version": "2",
+    }
+    writer = frame.write.mode("append").options(**options)
+    if directory_columns:
+        writer = writer.partitionBy(*directory_columns)
+    writer.parquet(directory)
+
+
+@contextmanager
+def owned_directory(session: SparkSession, storage: Storage) -> Iterator[str]:
+    """A new directory for one write, relative to the table; if the write fails, it is taken away and its jobs ended."""
+    directory = new_write_directory()
+    context = session.sparkContext
+    tag = f"coalesce-{directory.rpartition('/')[2]}"
+    context.addJobTag(tag)
+    try:
+        yield directory
+    except BaseException:
+        with suppress(Exception):  # the first failure is what to report, and orphans harm nobody
+            context.cancelJobsWithTag(tag)
+            path = jvm(session).org.apache.hadoop.fs.Path(spark_uri(session, storage, directory))
+            path.getFileSystem(hadoop_configuration(session)).delete(path, True)
+        raise
+    finally:
+        context.removeJobTag(tag)
+
+
+def tidy(storage: Storage, directory: str, found: Sequence[Found]) -> None:
+    """Delete what else lies in a write's directory: Hadoop's checksums, a file without rows that Spark may leave."""
+    kept = {f"{directory}/{file.path}" for file in found}
+    for stored in storage.list(directory):
+        if stored.path not in kept:
+            storage.delete(stored.path)

@@ -1,0 +1,1 @@
+"""From staged changes to the next version: the log, transactions, conflicts, manifests."""

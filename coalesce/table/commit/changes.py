@@ -1,0 +1,81 @@
+"""What came into a table between versions, and what went: for commits that others overtook, and for streams.
+
+Versions are compared by the manifests they name. Most are in both, and are not even read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from coalesce.errors import CoalesceError
+from coalesce.model.version import Version
+from coalesce.table.commit.manifests import Manifests
+
+COMPACT: Final = "compact"  # the operation that moves rows to other files and changes none
+
+
+def lost_files(old: Version, new: Version, manifests: Manifests) -> set[str]:
+    """The files of `old` that `new` does not have."""
+    lost = paths_only_in(old, new, manifests)
+    return lost - paths_only_in(new, old, manifests) if lost else lost
+
+
+def paths_only_in(version: Version, other: Version, manifests: Manifests) -> set[str]:
+    """The files in those manifests of `version` that `other` does not name."""
+    elsewhere = {ref.path for ref in other.manifests}
+    own = [ref for ref in version.manifests if ref.path not in elsewhere]
+    indexes = manifests.load_all(own, version)
+    return {path for index in indexes for path in index.entries.core.column("path").to_pylist()}
+
+
+# --- a stream of new rows ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Files that came in after version `since` and up to version `until`, which has all of them."""
+
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Goes through the versions of a table, and finds what came in.
+
+    A version that only adds files brings new rows. One that compacts brings none and is passed over. One that removes
+    rows, or replaces them, is an error, for the rows may have been passed on already; unless `skip_changes`.
+    """
+
+    load: Callable[[int], Version]
+    manifests: Manifests
+    skip_changes: bool = False
+
+    def next(self, start: int, last: int, max_files: int | None = None) -> Arrivals:
+        """What came in after version `start` and not after `last`; a version is taken whole, however many files."""
+        since = self.since(start, last)
+        until, version = since, self.load(since)
+        first_files = version.files
+        while until < last:
+            following = self.load(until + 1)
+            if lost_files(version, following, self.manifests):
+                break  # from here on, files that came in before may be missing
+            if max_files is not None and version.files > first_files and following.files - first_files > max_files:
+                break
+            until, version = until + 1, following
+        return Arrivals(since, until)
+
+    def since(self, start: int, last: int) -> int:
+        """Where `next` begins: at `start`, or at the last of the versions right after it that bring nothing."""
+        version = self.load(start)
+        while version.number < last:
+            following = self.load(version.number + 1)
+            if not lost_files(version, following, self.manifests):
+                break
+            if following.operation != COMPACT and not self.skip_changes:
+                raise CoalesceError(
+                    f"version {following.number} ({following.operation}) removed or replaced rows that this stream may "
+                    "have passed on already; set the option skipChanges to true to go on without what it changed."
+                )
+            version = following
+        return version.number

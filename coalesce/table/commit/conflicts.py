@@ -1,0 +1,149 @@
+"""When a commit that came in between stands in the way, and when it does not.
+
+Files that were written for one schema conflict with a change of it in which their rows would lose values, or be NULL
+where that may not be; otherwise an append never conflicts. A transaction that removes files conflicts if one of them is
+gone, or if rows were added that its predicate may match: judged by their tuples and statistics, like any plan, not by
+directory. A change of metadata conflicts with another change of metadata. What does not conflict is simply carried
+over to the newer version.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coalesce.errors import CommitConflict
+from coalesce.model.schema import children
+from coalesce.model.types import Field, is_atomic
+from coalesce.model.version import Version
+from coalesce.plan.planner import Judge, plan_manifest
+from coalesce.predicate.expr import TRUE, Bound
+from coalesce.predicate.render import to_sql
+from coalesce.table.commit.changes import lost_files, paths_only_in
+from coalesce.table.commit.manifests import Manifests
+from coalesce.table.evolve import widens
+from coalesce.table.match import inside
+
+
+def check_same_table(base: Version, head: Version) -> None:
+    """Refuse to carry work over to another table that took this one's place."""
+    if base.table_id != head.table_id:
+        raise CommitConflict(
+            f"the table was dropped and created again since version {base.number} was read; open it again."
+        )
+
+
+def check_metadata_unchanged(base: Version, head: Version) -> None:
+    """Refuse to change metadata that somebody else has changed."""
+    if _metadata(base) != _metadata(head):
+        raise CommitConflict(
+            f"the schema, specs, rules or properties were changed in version {head.number} or shortly before; "
+            "open the table again and repeat the change."
+        )
+
+
+def check_rows_fit(base: Version, head: Version) -> None:
+    """Refuse files that were written for `base` under a schema that shows less of their rows, or asks more of them.
+
+    Columns that were added meanwhile are no obstacle: the rows hold their default, as all rows do that were written
+    before. Other names, another order and wider types only change how the same values are read; specs and rules are
+    each file's own.
+    """
+    wrong = next(_misfits(base.schema.fields, head.schema.fields, base.max_column_id, ""), None)
+    if wrong is not None:
+        raise CommitConflict(
+            f"the schema was changed since version {base.number}, which these rows were written for: {wrong}; "
+            "repeat the operation on the newest version."
+        )
+
+
+def _misfits(old: tuple[Field, ...], new: tuple[Field, ...], max_column_id: int, place: str) -> Iterator[str]:
+    """Where files written for the fields `old` would be read wrongly under `new`."""
+    after = {field.id: field for field in new}
+    before = {field.id for field in old}
+    for field in old:
+        name = inside(place, field.name)
+        now = after.get(field.id)
+        if now is None:
+            yield f"column {name!r} is gone"
+        elif now.required and not field.required:
+            yield f"column {name!r} is required now"
+        elif is_atomic(field.type) or is_atomic(now.type):
+            if field.type != now.type and not widens(field.type, now.type):
+                yield f"column {name!r} is {now.type} now"
+        else:
+            yield from _misfits(children(field.type), children(now.type), max_column_id, name)
+    for field in new:
+        if field.id not in before:
+            # Had files had it before, the rewritten ones would lose its values.
+            if field.id <= max_column_id:
+                yield f"column {inside(place, field.name)!r} is there again"
+            elif field.required and field.default is None:
+                yield f"column {inside(place, field.name)!r} is new and required"
+
+
+def check_in_base(removed: Iterable[str], base: Version, manifests: Manifests) -> None:
+    """Refuse to remove files that `base` does not have: their rows are somewhere else by now, or gone."""
+    wanted = pa.array(sorted(removed), pa.string())
+    found = [
+        index.entries.core.column("path").filter(pc.is_in(index.entries.core.column("path"), wanted))
+        for index in manifests.load_all(base.manifests, base)
+    ]
+    missing = set(wanted.to_pylist()).difference(*(paths.to_pylist() for paths in found))
+    if missing:
+        raise CommitConflict(
+            f"{len(missing)} of the files this transaction replaces, such as {min(missing)}, are not in version "
+            f"{base.number}, which it builds on; repeat the operation on the newest version."
+        )
+
+
+def check_files_there(removed: Iterable[str], base: Version, head: Version, manifests: Manifests) -> None:
+    """Refuse to remove files that somebody else has removed or rewritten."""
+    wanted = lost_files(base, head, manifests).intersection(removed)
+    if wanted:
+        raise CommitConflict(
+            f"{len(wanted)} of the files this transaction replaces, such as {min(wanted)}, were removed or rewritten "
+            f"by another commit since version {base.number}; repeat the operation on the newest version."
+        )
+
+
+def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manifests: Manifests) -> None:
+    """Refuse if rows were added since `base` that `predicate` may match."""
+    known = {m.path for m in base.manifests}
+    before: set[str] | None = None
+    judge = Judge(predicate, head.schema)
+    if any(base.schema.atomic(c) != head.schema.atomic(c) for c in judge.columns):
+        judge = Judge(TRUE, head.schema)  # its values are of the types that the columns had
+    for ref in head.manifests:
+        if ref.path in known:
+            continue
+        index = manifests.load(ref, head)
+        planned = plan_manifest(judge, ref, head.spec_by_id(ref.spec_id), index)
+        if not len(planned.files):
+            continue
+        new = np.asarray(index.entries.core.column("added_version"))[planned.files] > base.number
+        added = set(index.paths(planned.files[new]))
+        if not added:
+            # Added before: moved here by a merge, or brought back by a rollback.
+            if before is None:
+                before = paths_only_in(base, head, manifests)
+            added = set(index.paths(planned.files)) - before
+        if added:
+            raise CommitConflict(
+                f"rows that may match {to_sql(predicate)} were added since version {base.number}, in {min(added)}; "
+                "repeat the operation on the newest version."
+            )
+
+
+def _metadata(version: Version) -> tuple[object, ...]:
+    return (
+        version.schema,
+        version.specs,
+        version.current_spec_id,
+        version.rules,
+        version.current_rule_id,
+        version.properties,
+        version.reader_features,
+        version.writer_features,
+    )

@@ -1,0 +1,276 @@
+"""A transaction: changes staged against one version, then committed as the next, or not at all.
+
+Nothing is visible before the version file exists. Everything written before that (data files, manifests) is named by
+no version until then, so a transaction that dies anywhere leaves the table as it was, plus orphans.
+"""
+
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+
+from coalesce.arguments import shown
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, SchemaError
+from coalesce.manifest.manifest_file import EncodedManifest
+from coalesce.model.datafile import DataFile
+from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.version import ManifestRef, Version
+from coalesce.predicate.expr import Bound
+from coalesce.table.commit import conflicts
+from coalesce.table.commit.log import Log
+from coalesce.table.commit.manifests import Manifests, refs
+from coalesce.table.commit.merge import due
+
+MAX_ATTEMPTS = 200
+_FIRST_WAIT = 0.005
+_LONGEST_WAIT = 0.5
+_LAST_SEQUENCE: Final = 2**63 - 1
+
+Written = list[tuple[str, EncodedManifest]]
+
+
+@dataclass
+class Transaction:
+    """What is to change relative to `base`.
+
+    `matching` is the predicate a removal was made for: rows added meanwhile that it may match are a conflict.
+    `exclusive` transactions conflict with any other commit. `applies` is `(app, sequence)`: the commit is made
+    only if the app has not committed this or a later sequence before.
+    """
+
+    log: Log
+    manifests: Manifests
+    base: Version
+    operation: str
+    matching: Bound | None = None
+    exclusive: bool = False
+    applies: tuple[str, int] | None = None
+    summary: dict[str, int | str] = field(default_factory=dict)
+    commit_id: str = field(default_factory=lambda: uuid4().hex)
+    _added: list[Entries] = field(default_factory=list)
+    _removed: set[str] = field(default_factory=set)
+    _change: Callable[[Version], Version] | None = None
+    _replacement: tuple[ManifestRef, ...] | None = None
+    _written: Written = field(default_factory=list)
+    _merged: dict[frozenset[str], Written] = field(default_factory=dict)
+    _filtered: dict[str, Written] = field(default_factory=dict)
+    _begun: list[str] = field(default_factory=list)  # every manifest that was sent off, stored or not
+    _may_be_committed: bool = False
+
+    def __post_init__(self) -> None:
+        self.applies = _checked(self.applies)
+
+    @property
+    def was_applied(self) -> bool:
+        """Whether what `applies` names was committed before, as far as `base` knows."""
+        return self._is_in(self.base)
+
+    def _is_in(self, version: Version) -> bool:
+        return self.applies is not None and version.applied.get(self.applies[0], -1) >= self.applies[1]
+
+    # --- staging -----------------------------------------------------------------------------------------------
+
+    def add(self, files: Sequence[DataFile]) -> None:
+        """Stage data files that were written for this transaction, each under the spec it was written for."""
+        by_spec: dict[int, list[DataFile]] = defaultdict(list)
+        for f in files:
+            by_spec[f.spec_id].append(f)
+        for spec_id, members in by_spec.items():
+            self.add_entries(from_files(members, self.base.spec_by_id(spec_id), self.base.schema))
+
+    def add_entries(self, entries: Entries) -> None:
+        """Stage entries that are columns already."""
+        if len(entries):
+            self._added.append(entries)
+
+    def remove(self, files: Sequence[DataFile]) -> None:
+        """Stage the removal of files from the table; the files themselves stay for older versions."""
+        self._removed.update(f.path for f in files)
+
+    def change(self, change: Callable[[Version], Version]) -> None:
+        """Stage a change of metadata: a function from the version to the changed one."""
+        self._change = change
+
+    def replace_manifests(self, manifests: tuple[ManifestRef, ...]) -> None:
+        """Stage another set of manifests in place of the table's; only for an exclusive transaction."""
+        self._replacement = manifests
+
+    # --- committing ----------------------------------------------------------------------------------------------
+
+    def commit(self) -> Version:
+        """Create the next version, re-basing on whatever was committed meanwhile.
+
+        Returns the version that holds the change: the one created here, or the newest if `applies` says that it
+        was committed before.
+        """
+        if self._may_be_committed:  # its files would be in the table twice
+            raise InvalidArgument(
+                f"this transaction was committed, or may have been, as commit_id {self.commit_id}: look for it in "
+                "history(), and begin another one with transaction()."
+            )
+        self.base.check_writable()
+        if self._removed and self._replacement is None:
+            conflicts.check_in_base(self._removed, self.base, self.manifests)
+        self._written = [w for entries in self._by_spec() for w in self._stored(entries)]
+        for attempt in range(MAX_ATTEMPTS):
+            head = self.log.head()
+            conflicts.check_same_table(self.base, head)
+            if self._is_in(head):
+                self.abandon()
+                return head
+            if head.commit_id != self.base.commit_id:
+                self._check_conflicts(head)
+            version = self._next(head, self._written)
+            if self._created(version):
+                self._delete({*self._begun}.difference(ref.path for ref in version.manifests))
+                return version
+            time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
+        raise CommitConflict(
+            f"{MAX_ATTEMPTS} attempts to commit {self.operation!r} were each overtaken by another writer; try again."
+        )
+
+    def abandon(self) -> None:
+        """Delete what was written for a commit that will not be made: data files and manifests.
+
+        Nothing is deleted once the version file was sent off and nobody has said that it was refused: it may be there,
+        or still be under way, and names these files.
+        """
+        if self._may_be_committed:
+            return
+        self._delete([path for entries in self._added for path in entries.core.column("path").to_pylist()])
+        self._delete(self._begun)
+
+    def _created(self, version: Version) -> bool:
+        """Whether the version was created; while nobody knows, what it names has to stay."""
+        self._may_be_committed = True
+        try:
+            created = self.log.create(version)
+        except SchemaError:  # it could not have been read back, and was not sent off
+            self._may_be_committed = False
+            raise
+        self._may_be_committed = created
+        return created
+
+    def _delete(self, paths: Iterable[str]) -> None:
+        """Delete what no version names."""
+        for path in paths:
+            with suppress(CoalesceError):  # an orphan; the first failure is what to report
+                self.manifests.storage.delete(path)
+
+    def _stored(self, entries: Entries) -> Written:
+        return self.manifests.write(entries, self._begun)
+
+    def _by_spec(self) -> list[Entries]:
+        by_spec: dict[int, list[Entries]] = defaultdict(list)
+        for entries in self._added:
+            by_spec[entries.spec_id].append(entries)
+        return [parts[0] if len(parts) == 1 else concatenate(parts) for parts in by_spec.values()]
+
+    def _check_conflicts(self, head: Version) -> None:
+        head.check_writable()
+        if self.exclusive:
+            raise CommitConflict(
+                f"version {head.number} was committed while {self.operation!r} was under way; try again."
+            )
+        if self._change is not None:
+            conflicts.check_metadata_unchanged(self.base, head)
+        if self._added:
+            conflicts.check_rows_fit(self.base, head)
+        if self._removed:
+            conflicts.check_files_there(self._removed, self.base, head, self.manifests)
+        if self.matching is not None:
+            conflicts.check_no_matching_rows(self.matching, self.base, head, self.manifests)
+
+    def _next(self, head: Version, written: Written) -> Version:
+        number = head.number + 1
+        kept = self._without_removed(head)
+        added, next_row_id = refs(written, number, head.next_row_id)
+        applied = dict(head.applied)
+        if self.applies is not None:
+            applied[self.applies[0]] = self.applies[1]
+        changed = head if self._change is None else self._change(head)
+        return replace(
+            changed,
+            number=number,
+            commit_id=self.commit_id,
+            parent_commit_id=head.commit_id,
+            timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),
+            operation=self.operation,
+            summary={**({} if self._replacement is not None else self._counts(head, kept, added)), **self.summary},
+            manifests=tuple(self._merge(head, [*kept, *added])),
+            next_row_id=max(next_row_id, changed.next_row_id),
+            applied=applied,
+        )
+
+    def _counts(self, head: Version, kept: Sequence[ManifestRef], added: Sequence[ManifestRef]) -> dict[str, int | str]:
+        return {
+            "files_added": sum(r.files for r in added),
+            "rows_added": sum(r.rows for r in added),
+            "bytes_added": sum(r.bytes for r in added),
+            "files_removed": head.files - sum(r.files for r in kept),
+            "rows_removed": head.rows - sum(r.rows for r in kept),
+            "bytes_removed": head.bytes - sum(r.bytes for r in kept),
+        }
+
+    def _without_removed(self, head: Version) -> list[ManifestRef]:
+        """The manifests of `head`, those that name removed files rewritten without them."""
+        if self._replacement is not None:
+            return list(self._replacement)
+        if not self._removed:
+            return list(head.manifests)
+        kept: list[ManifestRef] = []
+        for ref, index in zip(head.manifests, self.manifests.load_all(head.manifests, head), strict=True):
+            stays = np.array([p not in self._removed for p in index.entries.core.column("path").to_pylist()], np.bool_)
+            if stays.all():
+                kept.append(ref)
+            elif stays.any():
+                if ref.path not in self._filtered:
+                    self._filtered[ref.path] = self._stored(index.entries.take(np.flatnonzero(stays)))
+                kept += self._materialized(self._filtered[ref.path], [ref])
+        return kept
+
+    def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
+        """Merge manifests where enough have gathered; entries added here wait for the next commit."""
+        settled = [r for r in all_refs if r.added_version <= head.number]
+        crowd = due(settled)
+        if not crowd:
+            return all_refs
+        key = frozenset(r.path for r in crowd)
+        if key not in self._merged:
+            parts = [index.entries for index in self.manifests.load_all(crowd, head)]
+            self._merged[key] = self._stored(concatenate(parts))
+        rest = [r for r in all_refs if r.path not in key]
+        return [*self._materialized(self._merged[key], crowd), *rest]
+
+    def _materialized(self, written: Written, origins: Sequence[ManifestRef]) -> list[ManifestRef]:
+        """Pointers to rewritten manifests, whose entries carry versions and row ids of their own."""
+        return refs(written, max(r.added_version for r in origins), min(r.first_row_id for r in origins))[0]
+
+
+def _checked(applies: object) -> tuple[str, int] | None:
+    """What a write that is to be made once is known by, if it can be recorded."""
+    if applies is None:
+        return None
+    if isinstance(applies, tuple) and len(applies) == 2:
+        app, sequence = applies
+        is_number = isinstance(sequence, int | np.integer) and not isinstance(sequence, bool)
+        if isinstance(app, str) and app and _is_unicode(app) and is_number and 0 <= int(sequence) <= _LAST_SEQUENCE:
+            return app, int(sequence)
+    raise InvalidArgument(
+        f"applies= is (application, sequence), a name and a number from 0 to {_LAST_SEQUENCE}, not {shown(applies)}."
+    )
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written down: Python's may hold half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""Removing rows by what they are, not by where they lie.
+
+A file all of whose rows match goes by metadata. A file that may hold both kinds is written again without the rows
+that match; the others keep their values, tuples and row ids. Every spec's files are judged alike.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from coalesce.errors import CoalesceError, CommitConflict, SchemaError
+from coalesce.model.datafile import DataFile
+from coalesce.model.spec import LogicalTuple, Spec, field_type
+from coalesce.model.types import is_atomic
+from coalesce.model.values import from_python
+from coalesce.model.version import Version
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.predicate.expr import And, Bound, InSet, IsNull, Reference
+from coalesce.table.commit.transaction import Transaction
+from coalesce.table.tuples import component_in
+
+Rewrite = Callable[[Sequence[DataFile], Bound], list[DataFile]]
+
+
+def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None:
+    """Stage the removal of every row on which `predicate` is TRUE; `rewrite` writes shared files without them."""
+    base = transaction.base
+    transaction.matching = predicate
+    whole, shared = split(make_plan(base, predicate, lambda refs: transaction.manifests.load_all(refs, base)))
+    written = rewrite(shared, predicate) if shared else []
+    stay = {f.path for f in shared}.intersection(f.path for f in written)
+    transaction.remove([f for f in (*whole, *shared) if f.path not in stay])
+    transaction.add([f for f in written if f.path not in stay])
+
+
+def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:
+    """The plan's files: those in which every row surely matches, and those that have to be looked into."""
+    whole = np.ones(plan.file_count, np.bool_)
+    for satisfied in plan.satisfied:
+        whole &= satisfied
+    matching = [f for f, all_of_it in zip(plan.files, whole, strict=True) if all_of_it]
+    return matching, [f for f, all_of_it in zip(plan.files, whole, strict=True) if not all_of_it]
+
+
+def equals(version: Version, values: Mapping[str, object]) -> Bound:
+    """The predicate that columns, or partition fields such as `ts_day`, have exactly these values; None is NULL."""
+    if not values:
+        raise SchemaError("say which logical partition: drop_partition(dt=…, app=…).")
+    parts = [_equal(version, name, value) for name, value in values.items()]
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _equal(version: Version, name: str, value: object) -> Bound:
+    field = version.schema.find(name)
+    made = next((f for f in version.spec.fields if f.name.lower() == name.lower()), None)
+    if field is None and made is not None:
+        type_ = field_type(made, version.schema)
+        return component_in(made, [None if value is None else from_python(type_, value)], version.schema)
+    field = version.schema.field(name)
+    if not is_atomic(field.type):
+        raise SchemaError(f"column {field.name!r} is {field.type} and cannot be compared with a value.")
+    column = Reference(field.id, field.name, field.type)  # type: ignore[arg-type]
+    return IsNull(column) if value is None else InSet(column, (from_python(column.type, value),))
+
+
+def tuples_in(files: Sequence[DataFile], spec: Spec) -> set[LogicalTuple]:
+    """The logical tuples that files of a spec hold rows of."""
+    found: set[LogicalTuple] = set()
+    for file in files:
+        if file.spec_id != spec.spec_id:
+            raise CommitConflict(
+                "the partition fields were changed while the rows were written; repeat the operation on the newest "
+                "version."
+            )
+        if file.tuples is None or not file.complete:
+            raise CoalesceError(
+                f"it is not known which logical partitions {file.path} has rows of; overwrite by a predicate instead."
+            )
+        found.update(file.tuples)
+    return found
+
+
+def rolled_back(head: Version, old: Version) -> Version:
+    """`head` with the schema, specs, rules and properties of `old`; what only grows stays grown."""
+    return replace(
+        head,
+        schema=old.schema,
+        current_spec_id=old.current_spec_id,
+        current_rule_id=old.current_rule_id,
+        properties=old.properties,
+        has_dropped_or_renamed=head.has_dropped_or_renamed or old.schema != head.schema,
+    )
