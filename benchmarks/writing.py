@@ -81,7 +81,8 @@ def slivers(table: Table, target: int) -> int:
 
 def stages(table: Table) -> list[Result]:
     """Where the time of the table's last write went."""
-    (engine,) = (e for e in table.engines if isinstance(e, SparkEngine))
+    engine = table.engines.frames
+    assert isinstance(engine, SparkEngine)
     return [Result(f"  of that, {name}", took, "s") for name, took in engine.last_write.stages.items()]
 
 

@@ -12,7 +12,7 @@ from coalesce.model.rule import RuleRequest
 from coalesce.storage import Storage, open_storage
 from coalesce.storage.resolve import Hadoop
 from coalesce.table.commit.log import Log
-from coalesce.table.engine import Engine
+from coalesce.table.engine import Engines
 from coalesce.table.reading import check_when
 from coalesce.table.table import Table, create_table
 
@@ -100,19 +100,19 @@ def _option(name: str, value: object) -> str:
     return check_text(value, f"the storage option {name!r}")
 
 
-def _engines(spark: Any) -> tuple[Engine, ...]:
+def _engines(spark: Any) -> Engines:
     if spark is None:
-        return (ArrowEngine(),)
+        return Engines(ArrowEngine())
     from coalesce.spark.session.attach import attach, is_connect
 
     attach(spark)  # frames of the table read through the source
     if is_connect(spark):
         from coalesce.spark.connect.engine import ConnectEngine
 
-        return (ArrowEngine(), ConnectEngine(spark))
+        return Engines(ArrowEngine(), ConnectEngine(spark))
     from coalesce.spark.engine import SparkEngine
 
-    return (ArrowEngine(), SparkEngine(spark))
+    return Engines(ArrowEngine(), SparkEngine(spark))
 
 
 def _time_zone(spark: Any) -> str:

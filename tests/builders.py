@@ -22,7 +22,7 @@ from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.sql.parse import parse
 from coalesce.storage.local import LocalStorage
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 
 
 def make_version(
@@ -52,9 +52,9 @@ def make_version(
     )
 
 
-def make_place(directory: Path, version: Version) -> Place:
-    """A place for a version's data files on the local disk."""
-    return Place(storage=LocalStorage(directory), version=version)
+def make_snapshot(directory: Path, version: Version) -> Snapshot:
+    """A snapshot of a version whose data files lie on the local disk."""
+    return Snapshot(storage=LocalStorage(directory), version=version)
 
 
 def bound(version: Version, where: str) -> Bound:

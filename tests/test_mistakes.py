@@ -218,7 +218,7 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         'storage_options are a dict such as {"name": "value"}, not \'region=eu\'.',
     ),
     "a table made by its class": (
-        lambda _: coalesce.Table(wrong("events"), ()),
+        lambda _: coalesce.Table(wrong("events"), wrong(())),
         "a table is opened with coalesce.open('events'), or made with coalesce.create().",
     ),
     "attaching a class": (

@@ -27,8 +27,10 @@ class Coalesce:
     """`Table.plan(where)`. Keeps count of the files it reads."""
 
     def __init__(self) -> None:
+        from coalesce.arrow.engine import ArrowEngine
         from coalesce.predicate.sql import parse  # noqa: F401 - the rest comes with the table
         from coalesce.storage.local import LocalStorage
+        from coalesce.table.engine import Engines
         from coalesce.table.table import Table
 
         class Counting(LocalStorage):
@@ -40,7 +42,7 @@ class Coalesce:
                 return data
 
         self.read = seen = dict[str, int]()
-        self._open: Callable[[str], Table] = lambda location: Table(Counting(location), ())
+        self._open: Callable[[str], Table] = lambda location: Table(Counting(location), Engines(ArrowEngine()))
 
     def open(self, location: str) -> Any:
         """See `Planner`."""

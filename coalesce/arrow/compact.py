@@ -8,18 +8,18 @@ from coalesce.arrow.encode import LINEAGE
 from coalesce.arrow.read import open_file
 from coalesce.arrow.write import write
 from coalesce.model.datafile import DataFile
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 
 
-def relayout(place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+def compact(snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
     """New files with the rows of `files`, which keep their ids and versions."""
     rows, lineage = [], []
     for entry in files:
-        with open_file(place.storage, entry, place.version) as file:
-            rows.append(file.read(place.version.schema.fields, range(len(file.group_rows))))
+        with open_file(snapshot.storage, entry, snapshot.version) as file:
+            rows.append(file.read(snapshot.version.schema.fields, range(len(file.group_rows))))
             known = file.lineage()
             lineage.append(_unknown(entry.rows) if known is None else known)
-    return write(place, pa.concat_tables(rows), pa.concat_tables(lineage)) if rows else []
+    return write(snapshot, pa.concat_tables(rows), pa.concat_tables(lineage)) if rows else []
 
 
 def _unknown(count: int) -> pa.Table:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coalesce.arrow.compact import relayout
+from coalesce.arrow.compact import compact
 from coalesce.arrow.frames import is_frame, rows_of, schema_of
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
@@ -16,7 +16,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
-from coalesce.table.engine import Place
+from coalesce.table.engine import Rewritten, Snapshot
 
 
 class ArrowEngine:
@@ -34,21 +34,21 @@ class ArrowEngine:
             return schema_from_arrow(data.schema)
         return schema_from_arrow(schema_of(data))
 
-    def write(self, place: Place, data: object) -> list[DataFile]:
+    def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed."""
-        return write(place, _rows(data, place.version.schema.names))
+        return write(snapshot, _rows(data, snapshot.version.schema.names))
 
-    def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+    def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files."""
-        return rewrite(place, files, drop)
+        return rewrite(snapshot, files, drop)
 
-    def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+    def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""
-        return relayout(place, files)
+        return compact(snapshot, files)
 
-    def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
+    def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
-        return ArrowScan(place, plan, columns)
+        return ArrowScan(snapshot, plan, columns)
 
 
 def _rows(data: Any, columns: Collection[str]) -> pa.Table:

@@ -14,10 +14,10 @@ from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.predicate.expr import Bound
-from coalesce.table.engine import Place
+from coalesce.table.engine import Rewritten, Snapshot
 
 
-def rewrite(place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+def rewrite(snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
     """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
 
     A file of which nothing goes stays, and its entry with it.
@@ -27,16 +27,18 @@ def rewrite(place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFi
     in columns of their own: where they stand in the file no longer says.
     """
     directory = new_write_directory()
-    makers = [partial(_make, place, directory, number, file, drop) for number, file in enumerate(files)]
-    return store(place.storage, makers)
+    makers = [partial(_make, snapshot, directory, number, file, drop) for number, file in enumerate(files)]
+    written = store(snapshot.storage, makers)
+    stay = {f.path for f in files}
+    return Rewritten([f for f in written if f.path not in stay], [f for f in written if f.path in stay])
 
 
 def _make(
-    place: Place, directory: str, number: int, entry: DataFile, drop: Bound
+    snapshot: Snapshot, directory: str, number: int, entry: DataFile, drop: Bound
 ) -> tuple[bytes | None, DataFile] | None:
-    version = place.version
+    version = snapshot.version
     schema = version.schema
-    with open_file(place.storage, entry, version) as file:
+    with open_file(snapshot.storage, entry, version) as file:
         if not _has_match(file, drop, schema):
             return None, entry
         rows = file.read(schema.fields, range(len(file.group_rows)))

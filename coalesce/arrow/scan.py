@@ -17,7 +17,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 
 # Files read at the same time: more than there are cores, since most of it is waiting for the store.
 _READERS: Final = 8
@@ -27,7 +27,7 @@ _READERS: Final = 8
 class ArrowScan:
     """The rows of the plan's files for which its whole predicate is TRUE; `columns` None is all of them."""
 
-    place: Place
+    snapshot: Snapshot
     plan: Plan
     columns: Sequence[str] | None = None
 
@@ -67,7 +67,7 @@ class ArrowScan:
             yield file, And(left) if left else TRUE
 
     def _file(self, entry: DataFile, residual: Bound) -> Iterator[pa.RecordBatch]:
-        with open_file(self.place.storage, entry, self.plan.version) as file:
+        with open_file(self.snapshot.storage, entry, self.plan.version) as file:
             if residual == TRUE:
                 for group in range(len(file.group_rows)):
                     yield from file.read(self.fields, [group]).to_batches()

@@ -23,7 +23,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
 from coalesce.predicate.expr import Bound
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 from coalesce.table.layout import plan_files, spark_order
 from coalesce.table.match import outside, refusal
 
@@ -35,33 +35,33 @@ _SAMPLE_RUNS, _SAMPLE_RUN_ROWS = 16, 2048
 MAX_STRING_BYTES: Final = 2**31 - 1
 
 
-def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list[DataFile]:
+def write(snapshot: Snapshot, rows: pa.Table, lineage: pa.Table | None = None) -> list[DataFile]:
     """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file.
 
     Rows that have been in the table before bring their ids and versions along as `lineage`.
     """
-    version, spec, schema = place.version, place.version.spec, place.version.schema
+    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     rows = conform(rows, schema, spec)
-    refuse_outside(rows, schema, place.within)
+    refuse_outside(rows, schema, snapshot.within)
     if rows.num_rows == 0:
         return []
     tuples = tuples_of(rows, spec, schema)
     rows = _in_one_piece(rows)
     in_order = spark_order(tuples.distinct, spec.types(schema))
-    bytes_per_row = place.bytes_per_row
+    bytes_per_row = snapshot.bytes_per_row
     if bytes_per_row is None:
         bytes_per_row = _sampled_bytes_per_row(version, rows, row_order(tuples, in_order))
     planned = plan_files(
         tuples.distinct,
         tuples.counts,
         bytes_per_row=bytes_per_row,
-        target=place.target_file_bytes,
+        target=snapshot.target_file_bytes,
         rule=version.rule,
         spec=spec,
         schema=schema,
-        known=place.known(tuples.distinct),
+        known=snapshot.known(tuples.distinct),
     )
-    directory = new_write_directory(place.below)
+    directory = new_write_directory(snapshot.below)
     order = row_order(tuples, [s.index for file in planned for s in file.slices])
     makers, start = [], 0
     for number, file in enumerate(planned):
@@ -74,7 +74,7 @@ def write(place: Place, rows: pa.Table, lineage: pa.Table | None = None) -> list
         chosen = slice(start, start + file.rows)
         makers.append(partial(_make, rows, lineage, order[chosen], schema, target, bytes_per_row))
         start = chosen.stop
-    return store(place.storage, makers)
+    return store(snapshot.storage, makers)
 
 
 def refuse_outside(rows: pa.Table, schema: Schema, within: Bound | None) -> None:

@@ -16,9 +16,9 @@ from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.spark.source.frame import dataframe, last_scan
 from coalesce.spark.translate.schema import schema_from_spark
-from coalesce.spark.write.rewrite import can_rewrite, relayout, rewrite
+from coalesce.spark.write.rewrite import can_rewrite, compact, rewrite
 from coalesce.spark.write.writer import WriteReport, write
-from coalesce.table.engine import Place, Scan
+from coalesce.table.engine import Rewritten, Scan, Snapshot
 
 # Bytes of data files that are rewritten sooner than a Spark job would begin.
 LITTLE: Final = 64 * 1024 * 1024
@@ -40,7 +40,7 @@ class SparkEngine:
         """The table schema that fits `data`, with fresh column ids; no row is computed."""
         return schema_from_spark(data if isinstance(data, StructType) else _frame(data).schema)
 
-    def write(self, place: Place, data: object) -> list[DataFile]:
+    def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed."""
         frame = _frame(data)
         if type(frame).__module__.startswith("pyspark.sql.connect"):
@@ -49,34 +49,34 @@ class SparkEngine:
                 'write it with df.write.format("coalesce"), or hand over df.toArrow().'
             )
         self.last_write = WriteReport()
-        return write(place, frame, self.last_write)
+        return write(snapshot, frame, self.last_write)
 
-    def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+    def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files.
 
         A little is done here and now; a job takes over what is much, or what only Spark can judge.
         """
-        if not can_rewrite(place) or (_is_little(files) and not has_opaque(drop)):
-            return self._arrow.rewrite(place, files, drop)
-        return rewrite(self.spark, place, files, drop)
+        if not can_rewrite(snapshot) or (_is_little(files) and not has_opaque(drop)):
+            return self._arrow.rewrite(snapshot, files, drop)
+        return rewrite(self.spark, snapshot, files, drop)
 
-    def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+    def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule."""
-        if not can_rewrite(place) or _is_little(files):
-            return self._arrow.relayout(place, files)
-        return relayout(self.spark, place, files)
+        if not can_rewrite(snapshot) or _is_little(files):
+            return self._arrow.compact(snapshot, files)
+        return compact(self.spark, snapshot, files)
 
-    def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> Scan:
+    def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE, without Spark."""
-        return self._arrow.scan(place, plan, columns)
+        return self._arrow.scan(snapshot, plan, columns)
 
-    def dataframe(self, place: Place) -> DataFrame:
+    def dataframe(self, snapshot: Snapshot) -> DataFrame:
         """The rows of the version; filters on the frame prune files."""
-        return dataframe(self.spark, place)
+        return dataframe(self.spark, snapshot)
 
-    def last_scan(self, place: Place) -> Report | None:
+    def last_scan(self, snapshot: Snapshot) -> Report | None:
         """What the last scan of the table has read and why."""
-        return last_scan(place)
+        return last_scan(snapshot)
 
 
 def _is_little(files: Sequence[DataFile]) -> bool:

@@ -1,4 +1,4 @@
-"""What a table asks of whoever moves its rows.
+"""What a table asks of the engines that move its rows.
 
 Engines live above this layer (`arrow/`, `spark/`) and are handed to the table when it is opened; the table decides
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
@@ -6,11 +6,12 @@ what is written, removed and committed, an engine only turns rows into data file
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from coalesce.arguments import check_choice
+from coalesce.errors import NeedsSpark, SchemaError
 from coalesce.manifest.paths import DATA
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import parse_bytes
@@ -40,7 +41,7 @@ Measure = Callable[[Sequence[LogicalTuple] | None], Known]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Snapshot:
     """A table at one version, as an engine sees it.
 
     `measure` tells what the table already holds of tuples, where that matters to the rule. `layout` is `COUNTED` or
@@ -96,6 +97,14 @@ class Scan(Protocol):
         """The rows, a batch at a time."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What became of files: those written in their stead, and those that stay because nothing of them goes."""
+
+    added: list[DataFile]
+    untouched: list[DataFile]
+
+
 class Engine(Protocol):
     """Turns rows into data files and back."""
 
@@ -105,32 +114,65 @@ class Engine(Protocol):
     def infer_schema(self, data: object) -> Schema:
         """The table schema that fits `data`, with fresh column ids."""
 
-    def write(self, place: Place, data: object) -> list[DataFile]:
+    def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed.
 
         The entries say what is in the files, not what was meant to be. If it fails, it leaves no files behind. Rows
-        that do not fit the table or are not `place.within` are refused before anything is written.
+        that do not fit the table or are not `snapshot.within` are refused before anything is written.
         """
 
-    def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+    def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files, each under its own file's spec.
 
-        A file in which `drop` is TRUE on no row is not written again: its own entry is returned for it.
+        A file in which `drop` is TRUE on no row is not written again.
         """
 
-    def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+    def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""
 
-    def scan(self, place: Place, plan: Plan, columns: Sequence[str] | None) -> Scan:
+    def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
 
 
-@runtime_checkable
 class FrameEngine(Engine, Protocol):
     """An engine whose rows are a data frame, to be queried by whatever engine is behind it."""
 
-    def dataframe(self, place: Place) -> Any:
+    def dataframe(self, snapshot: Snapshot) -> Any:
         """The rows of the version, read when the frame is computed and only where its filters need them."""
 
-    def last_scan(self, place: Place) -> Report | None:
+    def last_scan(self, snapshot: Snapshot) -> Report | None:
         """What the last scan of the table has read and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines of a table: `rows` works in this process, `frames`, if there is one, with data frames."""
+
+    rows: Engine
+    frames: FrameEngine | None = None
+
+    def for_data(self, data: object) -> Engine:
+        """The engine that understands `data`, or an error that says what would be understood."""
+        for engine in (self.rows, self.frames):
+            if engine is not None and engine.accepts(data):
+                return engine
+        kind = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
+        if kind.startswith("pyspark."):
+            hint = "open the table with spark=…"
+        else:
+            hint = "give a pyarrow table, a pandas data frame, or, to a table opened with spark=…, a Spark DataFrame"
+        raise SchemaError(f"a {kind} is neither rows nor a schema that this table can take; {hint}.")
+
+    @property
+    def widest(self) -> Engine:
+        """The engine that can evaluate the most predicates: that of frames, if there is one."""
+        return self.rows if self.frames is None else self.frames
+
+    @property
+    def needed_frames(self) -> FrameEngine:
+        """The engine of frames, or an error that says how to get one."""
+        if self.frames is None:
+            raise NeedsSpark(
+                "reading with Spark needs a session: open the table with spark=…, or use scan() without one."
+            )
+        return self.frames

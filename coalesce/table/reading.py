@@ -28,7 +28,7 @@ from coalesce.predicate.sql.parse import parse
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
-from coalesce.table.engine import Engine, FrameEngine, Place, Scan, check_layout
+from coalesce.table.engine import Engines, Scan, Snapshot, check_layout
 from coalesce.table.from_metadata import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
 from coalesce.table.sizes import measured
 
@@ -41,7 +41,7 @@ class TableReader:
     def __init__(
         self,
         storage: Storage,
-        engines: Sequence[Engine],
+        engines: Engines,
         *,
         log: Log | None = None,
         version: Version | None = None,
@@ -142,7 +142,7 @@ class TableReader:
         expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
         refuse_qualified(expr, self.schema, text)
         bound = bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
-        if not any(isinstance(engine, FrameEngine) for engine in self.engines):
+        if self.engines.frames is None:
             refuse(bound, text)
         return normalize(bound)
 
@@ -159,7 +159,7 @@ class TableReader:
         names = None if columns is None else check_texts(columns, "the columns", "columns={}")
         for name in names or ():
             self.schema.field(name)
-        return self._rows.scan(self.place(), self.plan(where), names)
+        return self.engines.rows.scan(self.snapshot(), self.plan(where), names)
 
     def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
         """The rows as a Spark DataFrame that prunes by itself: this version's, or those of an older one.
@@ -167,18 +167,18 @@ class TableReader:
         It stays at that version, whatever is committed later.
         """
         table = self if version is None and as_of is None else self.at(version=version, as_of=as_of)
-        return self._frames.dataframe(table.place())
+        return self.engines.needed_frames.dataframe(table.snapshot())
 
     def last_scan(self) -> Report | None:
         """What the last scan of this table by Spark, in this process, has read and why; None if there was none."""
-        return self._frames.last_scan(self.place())
+        return self.engines.needed_frames.last_scan(self.snapshot())
 
     def count(self, where: Where = None) -> int:
         """How many rows match: from metadata where it is exact, from the rows of the other files."""
         try:
-            return count_rows(self.plan(where), lambda plan: self._rows.scan(self.place(), plan, []))
+            return count_rows(self.plan(where), lambda plan: self.engines.rows.scan(self.snapshot(), plan, []))
         except NeedsSpark:
-            if not isinstance(where, str) or not any(isinstance(e, FrameEngine) for e in self.engines):
+            if not isinstance(where, str) or self.engines.frames is None:
                 raise
             return int(self.read().where(where).count())
 
@@ -207,7 +207,7 @@ class TableReader:
         return field
 
     def _scan_of(self, field: Field) -> Callable[[Plan], Scan]:
-        return lambda plan: self._rows.scan(self.place(), plan, [field.name])
+        return lambda plan: self.engines.rows.scan(self.snapshot(), plan, [field.name])
 
     def partitions(self, where: Where = None) -> list[LogicalPartition]:
         """The logical partitions, with files, rows and bytes, in order."""
@@ -219,45 +219,15 @@ class TableReader:
 
     # --- engines -------------------------------------------------------------------------------------------------
 
-    def engine_for(self, data: object) -> Engine:
-        """The engine that understands `data`."""
-        return engine_for(self.engines, data)
-
-    @property
-    def _frames(self) -> FrameEngine:
-        """The engine that reads rows with Spark."""
-        for engine in self.engines:
-            if isinstance(engine, FrameEngine):
-                return engine
-        raise NeedsSpark("reading with Spark needs a session: open the table with spark=…, or use scan() without one.")
-
-    @property
-    def _rows(self) -> Engine:
-        """The engine that reads rows without Spark: always the first."""
-        return self.engines[0]
-
-    def place(self, layout: str | None = None) -> Place:
+    def snapshot(self, layout: str | None = None) -> Snapshot:
         """This table at its current version, as engines see it."""
         check_layout(layout)
         version = self._version
         load = partial(self.manifests.load_all, version=version)
-        return Place(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
+        return Snapshot(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
 
     def __repr__(self) -> str:
         return f"<coalesce table {self.location} at version {self.version}>"
-
-
-def engine_for(engines: Sequence[Engine], data: object) -> Engine:
-    """The first engine that understands `data`, or an error that says what would be understood."""
-    for engine in engines:
-        if engine.accepts(data):
-            return engine
-    kind = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
-    if kind.startswith("pyspark."):
-        hint = "open the table with spark=…"
-    else:
-        hint = "give a pyarrow table, a pandas data frame, or, to a table opened with spark=…, a Spark DataFrame"
-    raise SchemaError(f"a {kind} is neither rows nor a schema that this table can take; {hint}.")
 
 
 def check_when(version: object, as_of: object) -> None:

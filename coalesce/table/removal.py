@@ -18,9 +18,10 @@ from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.predicate.expr import And, Bound, InSet, IsNull, Reference
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.engine import Rewritten
 from coalesce.table.tuples import component_in
 
-Rewrite = Callable[[Sequence[DataFile], Bound], list[DataFile]]
+Rewrite = Callable[[Sequence[DataFile], Bound], Rewritten]
 
 
 def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None:
@@ -28,10 +29,10 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None
     base = transaction.base
     transaction.matching = predicate
     whole, shared = split(make_plan(base, predicate, lambda refs: transaction.manifests.load_all(refs, base)))
-    written = rewrite(shared, predicate) if shared else []
-    stay = {f.path for f in shared}.intersection(f.path for f in written)
+    written = rewrite(shared, predicate) if shared else Rewritten([], [])
+    stay = {f.path for f in written.untouched}
     transaction.remove([f for f in (*whole, *shared) if f.path not in stay])
-    transaction.add([f for f in written if f.path not in stay])
+    transaction.add(written.added)
 
 
 def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:

@@ -30,11 +30,12 @@ from coalesce.table.commit.changes import COMPACT
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
-from coalesce.table.engine import COUNTED, Engine, check_layout
+from coalesce.table.engine import COUNTED, Engines, Rewritten, Snapshot, check_layout
 from coalesce.table.generations import Layout, layouts
 from coalesce.table.properties import asked_by, changed, check_properties
-from coalesce.table.reading import TableReader, Where, engine_for
+from coalesce.table.reading import TableReader, Where
 from coalesce.table.tuples import among
+from coalesce.table.written import WrittenFiles
 
 # What a write is known by that is to be made once: an application, and the number of its write.
 Applies = tuple[str, int] | None
@@ -54,7 +55,7 @@ class Table(TableReader):
         check_layout(layout)
 
         def stage(transaction: Transaction) -> None:
-            transaction.add(self.engine_for(data).write(self.place(layout), data))
+            transaction.add(self._data_files(self.snapshot(layout), data))
 
         return self._write("append", applies, stage)
 
@@ -89,11 +90,11 @@ class Table(TableReader):
 
         def stage(transaction: Transaction) -> None:
             predicate = self.bound(where)
-            place = replace(self.place(layout), within=None if allow_outside or predicate == TRUE else predicate)
+            snapshot = replace(self.snapshot(layout), within=None if allow_outside or predicate == TRUE else predicate)
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
                 removal.remove(transaction, predicate, self._rewrite)
-            transaction.add(self.engine_for(data).write(place, data))
+            transaction.add(self._data_files(snapshot, data))
             if not has_opaque(predicate):
                 removal.remove(transaction, predicate, self._rewrite)
 
@@ -106,7 +107,7 @@ class Table(TableReader):
         """
 
         def stage(transaction: Transaction) -> None:
-            added = self.engine_for(data).write(self.place(COUNTED), data)
+            added = self._data_files(self.snapshot(COUNTED), data)
             transaction.add(added)
             spec = self._version.spec
             predicate = among(removal.tuples_in(added, spec), spec, self.schema)
@@ -202,7 +203,7 @@ class Table(TableReader):
 
     def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> Version:
         """Begin again, empty, with another schema and spec; older versions keep their rows."""
-        columns = schema if isinstance(schema, Schema) else self.engine_for(schema).infer_schema(schema)
+        columns = schema if isinstance(schema, Schema) else self.engines.for_data(schema).infer_schema(schema)
         fields = check_texts(partition_by, "the partition fields", "{}")
         transaction = self.transaction("replace")
         transaction.exclusive = True
@@ -237,7 +238,7 @@ class Table(TableReader):
             )
 
     def _move(self, files: Sequence[DataFile], transaction: Transaction) -> None:
-        transaction.add(self._rows.relayout(self.place(), files))
+        transaction.add(self.engines.rows.compact(self.snapshot(), files))
         transaction.remove(files)
 
     def describe_evolution(self) -> list[Layout]:
@@ -281,14 +282,20 @@ class Table(TableReader):
         self._version = transaction.commit()
         return self._version
 
-    def _rewrite(self, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+    def _data_files(self, snapshot: Snapshot, data: object) -> list[DataFile]:
+        """Rows as data files, or the data files that somebody has made of them."""
+        if isinstance(data, WrittenFiles):
+            return data.take(snapshot.version)
+        return self.engines.for_data(data).write(snapshot, data)
+
+    def _rewrite(self, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Shared files written again by Spark if there is one, since it can evaluate any predicate."""
-        return self.engines[-1].rewrite(self.place(), files, drop)
+        return self.engines.widest.rewrite(self.snapshot(), files, drop)
 
 
 def create_table(
     storage: Storage,
-    engines: Sequence[Engine],
+    engines: Engines,
     schema: object,
     *,
     partition_by: Sequence[str] = (),
@@ -298,7 +305,7 @@ def create_table(
     case_sensitive: bool = False,
 ) -> Table:
     """Create an empty table; TableExists if there is one."""
-    columns = schema if isinstance(schema, Schema) else engine_for(engines, schema).infer_schema(schema)
+    columns = schema if isinstance(schema, Schema) else engines.for_data(schema).infer_schema(schema)
     if not columns.fields:
         raise SchemaError("a table needs at least one column.")
     spec = Spec(0, parse_partition_fields(partition_by, columns))

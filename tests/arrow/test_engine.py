@@ -7,7 +7,7 @@ import pytest
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import SchemaError
 from coalesce.table.engine import Engine, Scan
-from tests.builders import bound, make_place, make_plan_over, make_version
+from tests.builders import bound, make_plan_over, make_snapshot, make_version
 
 pd = pytest.importorskip("pandas")
 
@@ -24,12 +24,12 @@ KINDS = [
 def test_it_is_an_engine(tmp_path: Path) -> None:
     """Rows in, rows out, through the protocol the table uses."""
     engine: Engine = ArrowEngine()
-    place = make_place(tmp_path, make_version(TABLE.schema, ["app"]))
-    files = engine.write(place, TABLE)
-    scan: Scan = engine.scan(place, make_plan_over(place.version, files, "n > 1"), ["app"])
+    snapshot = make_snapshot(tmp_path, make_version(TABLE.schema, ["app"]))
+    files = engine.write(snapshot, TABLE)
+    scan: Scan = engine.scan(snapshot, make_plan_over(snapshot.version, files, "n > 1"), ["app"])
     assert scan.to_arrow().to_pydict() == {"app": ["b"]}
-    left = engine.rewrite(place, files, bound(place.version, "n > 1"))
-    assert [f.tuples for f in left] == [(("a",),)]
+    left = engine.rewrite(snapshot, files, bound(snapshot.version, "n > 1"))
+    assert [f.tuples for f in left.added] == [(("a",),)]
 
 
 @pytest.mark.parametrize("data", KINDS, ids=lambda data: type(data).__name__)
@@ -38,7 +38,7 @@ def test_what_it_accepts(tmp_path: Path, data: object) -> None:
     engine = ArrowEngine()
     assert engine.accepts(data)
     assert engine.infer_schema(data).names == ("app", "n")
-    files = engine.write(make_place(tmp_path, make_version(TABLE.schema)), data)
+    files = engine.write(make_snapshot(tmp_path, make_version(TABLE.schema)), data)
     assert sum(f.rows for f in files) == 2
 
 
@@ -48,7 +48,7 @@ def test_a_schema_is_accepted_but_has_no_rows(tmp_path: Path) -> None:
     assert engine.accepts(TABLE.schema)
     assert engine.infer_schema(TABLE.schema).names == ("app", "n")
     with pytest.raises(SchemaError, match="a Schema has no rows to write"):
-        engine.write(make_place(tmp_path, make_version(TABLE.schema)), TABLE.schema)
+        engine.write(make_snapshot(tmp_path, make_version(TABLE.schema)), TABLE.schema)
 
 
 @pytest.mark.parametrize("data", [None, 1, "rows", [{"a": 1}], {"a": [1]}, np.zeros(3)])
@@ -59,10 +59,10 @@ def test_what_it_leaves_to_others(data: object) -> None:
 
 def test_nanoseconds_of_pandas(tmp_path: Path) -> None:
     """Pandas counts nanoseconds; they are taken as long as none is lost."""
-    place = make_place(tmp_path, make_version(pa.schema([("t", pa.timestamp("us"))])))
-    ArrowEngine().write(place, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000001"])}))
+    snapshot = make_snapshot(tmp_path, make_version(pa.schema([("t", pa.timestamp("us"))])))
+    ArrowEngine().write(snapshot, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000001"])}))
     with pytest.raises(SchemaError, match="would lose data"):
-        ArrowEngine().write(place, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000000001"])}))
+        ArrowEngine().write(snapshot, pd.DataFrame({"t": pd.to_datetime(["2026-05-17 08:30:00.000000001"])}))
 
 
 def test_index_levels_that_are_columns(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_index_levels_that_are_columns(tmp_path: Path) -> None:
     for number, indexed in enumerate(
         [frame.set_index(["dt", "app"]), frame.rename(columns={"app": "APP"}).set_index("APP"), frame]
     ):
-        place = make_place(tmp_path / str(number), version)
-        files = ArrowEngine().write(place, indexed)
+        snapshot = make_snapshot(tmp_path / str(number), version)
+        files = ArrowEngine().write(snapshot, indexed)
         assert sorted(t for f in files for t in f.tuples or ()) == [("x", "a"), ("y", "b")]
 
 
@@ -81,4 +81,4 @@ def test_a_level_beside_a_column_of_its_name(tmp_path: Path) -> None:
     """Two values for one column: refused."""
     frame = pd.DataFrame({"app": ["a"], "n": [1]}).set_index("app", drop=False)
     with pytest.raises(SchemaError, match="app"):
-        ArrowEngine().write(make_place(tmp_path, make_version(TABLE.schema)), frame)
+        ArrowEngine().write(make_snapshot(tmp_path, make_version(TABLE.schema)), frame)

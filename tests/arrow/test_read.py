@@ -23,7 +23,7 @@ from coalesce.model.types import DOUBLE, INT64, STRING, DecimalType, Field, List
 from coalesce.model.version import Version
 from coalesce.storage.local import LocalStorage
 from tests.arrow.generated import Generated, plain_rows, tables
-from tests.builders import make_place, make_version
+from tests.builders import make_snapshot, make_version
 
 
 def read(directory: Path, entry: DataFile, version: Version) -> pa.Table:
@@ -56,7 +56,7 @@ def adopted(
 def test_what_was_written_is_read_back(generated: Generated) -> None:
     """Every type, nested ones and awkward values included, bit for bit."""
     with tempfile.TemporaryDirectory() as directory:
-        files = write(make_place(Path(directory), generated.version), generated.rows)
+        files = write(make_snapshot(Path(directory), generated.version), generated.rows)
         found = [row for f in files for row in plain_rows(read(Path(directory), f, generated.version))]
         assert sorted(found) == sorted(plain_rows(generated.rows))
 
@@ -68,7 +68,7 @@ def test_columns_are_found_by_id(tmp_path: Path) -> None:
     """After renames, re-ordering, and a new column under a dropped one's name, ids tell which is which."""
     rows = pa.table({"a": [1], "b": [2], "s": [{"x": 3, "y": "q"}]})
     version = make_version(rows.schema)
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     _, b, s = version.schema.fields
     assert isinstance(s.type, StructType)
     x, y = s.type.fields
@@ -88,7 +88,7 @@ def test_columns_added_later_hold_their_default(tmp_path: Path) -> None:
     """At the top and inside structs in lists; NULL where there is no default."""
     rows = pa.table({"l": pa.array([[{"x": 1}], None], pa.list_(pa.struct([("x", pa.int64())])))})
     version = make_version(rows.schema)
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     (field,) = version.schema.fields
     assert isinstance(field.type, ListType)
     element = field.type.element
@@ -118,7 +118,7 @@ def test_widened_columns_are_cast(tmp_path: Path) -> None:
         }
     )
     version = make_version(rows.schema)
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     types: list[Type] = [INT64, DOUBLE, DecimalType(12, 4), DecimalType(10, 1)]
     now = Schema(tuple(replace(f, type=t) for f, t in zip(version.schema, types, strict=True)))
     assert read(tmp_path, entry, replace(version, schema=now)).to_pydict() == {
@@ -133,7 +133,7 @@ def test_a_widened_partition_column_comes_from_the_tuple(tmp_path: Path) -> None
     """The value the entry keeps is taken in the column's type of now."""
     rows = pa.table({"i": pa.array([5, 5], pa.int32())})
     version = make_version(rows.schema, ["i"])
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     now = replace(version, schema=Schema((replace(version.schema.fields[0], type=INT64),)))
     found = read(tmp_path, entry, now)
     assert found.schema.field("i").type == pa.int64()
@@ -221,7 +221,7 @@ def test_a_float_keeps_its_bits_in_spite_of_its_tuple(tmp_path: Path) -> None:
     """The tuple of -0.0 is 0.0; the row is still -0.0."""
     rows = pa.table({"x": [-0.0]})
     version = make_version(rows.schema, ["x"])
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     assert math.copysign(1, read(tmp_path, entry, version).column("x")[0].as_py()) == -1
 
 
@@ -247,7 +247,7 @@ def test_names_with_dots(tmp_path: Path) -> None:
     """A column `a.b` and a struct `a` with a member `b` are different columns."""
     rows = pa.table({"a.b": [1], "a": [{"b": 2}]})
     version = make_version(rows.schema)
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     with open_file(LocalStorage(tmp_path), entry, version) as file:
         assert file.read([version.schema.field("a.b")], [0]).to_pydict() == {"a.b": [1]}
         assert file.read([version.schema.field("a")], [0]).to_pydict() == {"a": [{"b": 2}]}
@@ -257,7 +257,7 @@ def test_no_columns_at_all(tmp_path: Path) -> None:
     """Rows without columns still have a number."""
     rows = pa.table({"n": np.arange(5)})
     version = make_version(rows.schema)
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     with open_file(LocalStorage(tmp_path), entry, version) as file:
         assert file.read([], [0]).num_rows == 5
 
@@ -288,7 +288,7 @@ def test_damaged_pages(tmp_path: Path) -> None:
     """Bytes that changed inside a column are an error, never rows."""
     rows = pa.table({"n": np.random.default_rng(1).integers(0, 2**60, 10_000)})
     version = make_version(rows.schema)
-    (entry,) = write(make_place(tmp_path, version), rows)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
     path = tmp_path / entry.path
     data = bytearray(path.read_bytes())
     data[100:200] = bytes(100)

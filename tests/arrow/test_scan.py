@@ -20,7 +20,7 @@ from coalesce.model.types import Value
 from coalesce.model.values import values_of
 from coalesce.predicate.expr import Bound
 from tests.arrow.generated import Generated, plain_rows, predicates, tables
-from tests.builders import make_place, make_plan_over, make_version
+from tests.builders import make_plan_over, make_snapshot, make_version
 from tests.predicate.reference import outcome
 
 
@@ -59,9 +59,9 @@ def test_exactly_the_rows_that_match(data: st.DataObject) -> None:
     predicate = data.draw(predicates(generated))
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode, "SHARED_ROW_GROUP_BYTES", data.draw(st.sampled_from([1, 200, 10**9])))
-        place = make_place(Path(directory), generated.version)
-        files = [data.draw(st.sampled_from(_weakened(f))) for f in write(place, generated.rows)]
-        scan = ArrowScan(place, make_plan_over(generated.version, files, predicate))
+        snapshot = make_snapshot(Path(directory), generated.version)
+        files = [data.draw(st.sampled_from(_weakened(f))) for f in write(snapshot, generated.rows)]
+        scan = ArrowScan(snapshot, make_plan_over(generated.version, files, predicate))
         truths = [matching_rows(generated, predicate, answer) for answer in (True, False, None)]
         try:
             found = scan.to_arrow()
@@ -106,8 +106,8 @@ def scan_of(
 ) -> ArrowScan:
     """A scan over `ROWS`, which share one file."""
     version = make_version(ROWS.schema, partition_by, small(*shared))
-    place = make_place(directory, version)
-    return ArrowScan(place, make_plan_over(version, write(place, ROWS), where), columns)
+    snapshot = make_snapshot(directory, version)
+    return ArrowScan(snapshot, make_plan_over(version, write(snapshot, ROWS), where), columns)
 
 
 def test_columns_come_as_they_were_asked_for(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_places_are_not_trusted_without_the_footers_word(tmp_path: Path) -> None
     rest = entry.tuple_rows[1:]
     for counts in (None, (None, *rest), (entry.rows, *rest), (None, entry.rows + 1, *rest[1:])):
         plan = make_plan_over(scan.plan.version, [replace(entry, tuple_rows=counts)], scan.plan.predicate)
-        assert ArrowScan(scan.place, plan, ["n"]).to_arrow().to_pydict() == {"n": [57]}
+        assert ArrowScan(scan.snapshot, plan, ["n"]).to_arrow().to_pydict() == {"n": [57]}
 
 
 def test_other_columns_are_read_only_where_something_matches(

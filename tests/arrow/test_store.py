@@ -13,7 +13,7 @@ from coalesce.errors import StorageError
 from coalesce.model.rule import keep_all
 from coalesce.storage.base import Storage
 from coalesce.storage.local import LocalStorage
-from tests.builders import bound, make_place, make_version
+from tests.builders import bound, make_snapshot, make_version
 
 ROWS = pa.table({"app": [f"{i % 7}" for i in range(70)], "n": range(70)})
 
@@ -47,21 +47,21 @@ class Failing:
 @pytest.mark.parametrize("fails_at", range(1, 8))
 def test_a_failed_write_leaves_no_files(tmp_path: Path, fails_at: int, after: bool) -> None:
     """Whichever put fails, and whether or not its bytes arrived, what was put before it is deleted."""
-    place = make_place(tmp_path, make_version(ROWS.schema, ["app"], keep_all()))
-    failing = Failing(place.storage, fails_at, after)
+    snapshot = make_snapshot(tmp_path, make_version(ROWS.schema, ["app"], keep_all()))
+    failing = Failing(snapshot.storage, fails_at, after)
     with pytest.raises(StorageError, match="the disk is full"):
-        write(replace(place, storage=failing), ROWS)
+        write(replace(snapshot, storage=failing), ROWS)
     assert LocalStorage(tmp_path).list("") == []
 
 
 @pytest.mark.parametrize("fails_at", [1, 4, 7])
 def test_a_failed_rewrite_leaves_the_old_files_only(tmp_path: Path, fails_at: int) -> None:
     """The files that were to be replaced stay."""
-    place = make_place(tmp_path, make_version(ROWS.schema, ["app"], keep_all()))
-    files = write(place, ROWS)
+    snapshot = make_snapshot(tmp_path, make_version(ROWS.schema, ["app"], keep_all()))
+    files = write(snapshot, ROWS)
     with pytest.raises(StorageError):
-        rewrite(replace(place, storage=Failing(place.storage, fails_at)), files, bound(place.version, "n < 7"))
-    assert paths(place.storage) == sorted(f.path for f in files)
+        rewrite(replace(snapshot, storage=Failing(snapshot.storage, fails_at)), files, bound(snapshot.version, "n < 7"))
+    assert paths(snapshot.storage) == sorted(f.path for f in files)
 
 
 def test_a_file_that_is_there_already_is_ours_if_it_is_as_long(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_a_file_that_is_there_already_is_ours_if_it_is_as_long(tmp_path: Path) -
             self.inner.put_if_absent(path, data)
             return self.inner.put_if_absent(path, data)
 
-    place = make_place(tmp_path, make_version(ROWS.schema, ["app"], keep_all()))
-    assert len(write(replace(place, storage=Repeating(place.storage, 0)), ROWS)) == 7
+    snapshot = make_snapshot(tmp_path, make_version(ROWS.schema, ["app"], keep_all()))
+    assert len(write(replace(snapshot, storage=Repeating(snapshot.storage, 0)), ROWS)) == 7
 
 
 def test_a_file_of_somebody_else_is_an_error(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_a_file_of_somebody_else_is_an_error(tmp_path: Path) -> None:
             self.inner.put_if_absent(path, data + b"!")
             return False
 
-    place = make_place(tmp_path, make_version(ROWS.schema))
+    snapshot = make_snapshot(tmp_path, make_version(ROWS.schema))
     with pytest.raises(StorageError, match="there is another file"):
-        write(replace(place, storage=Occupied(place.storage, 0)), ROWS)
+        write(replace(snapshot, storage=Occupied(snapshot.storage, 0)), ROWS)
 
 
 def paths(storage: Storage) -> Sequence[str]:

@@ -14,7 +14,7 @@ from coalesce.errors import SchemaError
 from coalesce.model.rule import Group, small
 from coalesce.storage.local import LocalStorage
 from tests.arrow.generated import Generated, plain_rows, tables
-from tests.builders import make_place, make_version
+from tests.builders import make_snapshot, make_version
 from tests.checker import check_files
 
 AWKWARD = ["[#small]", "", None, "__HIVE_DEFAULT_PARTITION__", "🙂", "a/b=c", "\uffff", "NULL"]
@@ -24,13 +24,13 @@ AWKWARD = ["[#small]", "", None, "__HIVE_DEFAULT_PARTITION__", "🙂", "a/b=c", 
 def test_entries_say_what_is_in_the_files(generated: Generated) -> None:
     """For any types, transforms, rule and target: the checker agrees, and the files together have the rows."""
     with tempfile.TemporaryDirectory() as directory:
-        place = make_place(Path(directory), generated.version)
-        files = write(place, generated.rows)
-        check_files(place.storage, generated.version, files)
-        assert [f.path for f in place.storage.list("")] == sorted(f.path for f in files)
+        snapshot = make_snapshot(Path(directory), generated.version)
+        files = write(snapshot, generated.rows)
+        check_files(snapshot.storage, generated.version, files)
+        assert [f.path for f in snapshot.storage.list("")] == sorted(f.path for f in files)
         found = []
         for file in files:
-            table = pq.read_table(pa.BufferReader(place.storage.read(file.path)))
+            table = pq.read_table(pa.BufferReader(snapshot.storage.read(file.path)))
             found += plain_rows(table.select(generated.rows.column_names))
         assert sorted(found) == sorted(plain_rows(generated.rows))
 
@@ -39,13 +39,13 @@ def test_entries_say_what_is_in_the_files(generated: Generated) -> None:
 def test_awkward_values_are_tuples_of_their_own(tmp_path: Path, shared: bool) -> None:
     """NULL, the empty string and strings that look like markers stay apart, alone or in one shared file."""
     rows = pa.table({"app": AWKWARD * 2, "n": range(2 * len(AWKWARD))})
-    place = make_place(tmp_path, make_version(rows.schema, ["app"], small("app") if shared else None))
-    files = write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["app"], small("app") if shared else None))
+    files = write(snapshot, rows)
     assert len(files) == (1 if shared else len(AWKWARD))
     counted = {t: n for f in files for t, n in zip(f.tuples or (), f.tuple_rows or (), strict=True)}
     assert counted == {(v,): 2 for v in AWKWARD}
     assert {f.physical_key for f in files} == ({(Group("[#small]"),)} if shared else {(v,) for v in AWKWARD})
-    check_files(place.storage, place.version, files)
+    check_files(snapshot.storage, snapshot.version, files)
 
 
 def test_nan_is_one_tuple_and_zero_has_one_sign(tmp_path: Path) -> None:
@@ -53,19 +53,19 @@ def test_nan_is_one_tuple_and_zero_has_one_sign(tmp_path: Path) -> None:
     other_nan = np.array([0x7FF8000000000001], np.uint64).view(np.float64)[0]
     values = np.array([math.nan, 0.0, -0.0, other_nan, 1.0])
     rows = pa.table({"x": values})
-    place = make_place(tmp_path, make_version(rows.schema, ["x"]))
-    files = write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["x"]))
+    files = write(snapshot, rows)
     assert sorted(str(f.tuples) for f in files) == ["((0.0,),)", "((1.0,),)", "((nan,),)"]
     stored = np.concatenate([pq.read_table(tmp_path / f.path).column("x").to_numpy() for f in files])
     assert sorted(stored.view(np.uint64).tolist()) == sorted(values.view(np.uint64).tolist())
-    check_files(place.storage, place.version, files)
+    check_files(snapshot.storage, snapshot.version, files)
 
 
 def test_rows_of_a_tuple_keep_their_order(tmp_path: Path) -> None:
     """Sorting by tuple is stable, and tuples come NULL first, then in Spark's order."""
     rows = pa.table({"app": ["b", None, "a", "b", "a", None], "n": range(6)})
-    place = make_place(tmp_path, make_version(rows.schema, ["app"], small("app")))
-    (file,) = write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["app"], small("app")))
+    (file,) = write(snapshot, rows)
     stored = pq.read_table(tmp_path / file.path)
     assert stored.column("n").to_pylist() == [1, 5, 2, 4, 0, 3]
     assert file.tuples == ((None,), ("a",), ("b",))
@@ -74,16 +74,16 @@ def test_rows_of_a_tuple_keep_their_order(tmp_path: Path) -> None:
 def test_partition_columns_come_after_the_data(tmp_path: Path) -> None:
     """They are materialized in every file, in the order of the spec, behind the other columns."""
     rows = pa.table({"dt": [1], "x": [2], "app": ["a"], "y": [3]})
-    place = make_place(tmp_path, make_version(rows.schema, ["app", "bucket(4, dt)"]))
-    (file,) = write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["app", "bucket(4, dt)"]))
+    (file,) = write(snapshot, rows)
     assert pq.read_schema(tmp_path / file.path).names == ["x", "y", "app", "dt"]
 
 
 def test_paths(tmp_path: Path) -> None:
     """Files lie in the write's own directory, under their physical partition's, and two writes never meet."""
     rows = pa.table({"dt": [1, 1], "app": ["a", None]})
-    place = make_place(tmp_path, make_version(rows.schema, ["dt", "app"]))
-    first, second = write(place, rows), write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["dt", "app"]))
+    first, second = write(snapshot, rows), write(snapshot, rows)
     assert {f.path.split("/", 2)[2] for f in first} == {
         "_dt=1/_app=__HIVE_DEFAULT_PARTITION__/00000.parquet",
         "_dt=1/_app=a/00001.parquet",
@@ -96,7 +96,7 @@ def test_files_have_about_the_target_size(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     rows = pa.table({"app": rng.integers(0, 40, 200_000).astype("U2"), "x": rng.integers(0, 2**62, 200_000)})
     version = make_version(rows.schema, ["app"], small("app"), {"write.target-file-bytes": "256KB"})
-    files = write(make_place(tmp_path, version), rows)
+    files = write(make_snapshot(tmp_path, version), rows)
     assert len(files) > 4
     assert all(100 * 1024 < f.bytes < 450 * 1024 for f in files)
     assert all(f.physical_key == (Group("[#small]"),) for f in files)
@@ -105,18 +105,18 @@ def test_files_have_about_the_target_size(tmp_path: Path) -> None:
 def test_no_rows_no_files(tmp_path: Path) -> None:
     """An empty table is checked like any other, and writes nothing."""
     version = make_version(pa.schema([("a", pa.int64())]))
-    place = make_place(tmp_path, version)
-    assert write(place, pa.table({"a": pa.array([], pa.int64())})) == []
+    snapshot = make_snapshot(tmp_path, version)
+    assert write(snapshot, pa.table({"a": pa.array([], pa.int64())})) == []
     with pytest.raises(SchemaError, match="there is no column 'b'"):
-        write(place, pa.table({"b": pa.array([], pa.int64())}))
+        write(snapshot, pa.table({"b": pa.array([], pa.int64())}))
     assert LocalStorage(tmp_path).list("") == []
 
 
 def test_no_partition_fields(tmp_path: Path) -> None:
     """A table without partition fields has one tuple, and its rows stay in order."""
     rows = pa.table({"a": [3, 1, 2]})
-    place = make_place(tmp_path, make_version(rows.schema))
-    (file,) = write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema))
+    (file,) = write(snapshot, rows)
     assert (file.tuples, file.tuple_rows, file.physical_key) == (((),), (3,), ())
     assert pq.read_table(tmp_path / file.path).column("a").to_pylist() == [3, 1, 2]
 
@@ -125,7 +125,7 @@ def test_nothing_is_written_if_the_rows_do_not_fit(tmp_path: Path) -> None:
     """A NULL in a required column is found before the first file."""
     version = make_version(pa.schema([pa.field("a", pa.int64(), nullable=False)]))
     with pytest.raises(SchemaError, match="'a' is required and has 1 NULLs"):
-        write(make_place(tmp_path, version), pa.table({"a": pa.array([1, None])}))
+        write(make_snapshot(tmp_path, version), pa.table({"a": pa.array([1, None])}))
     assert LocalStorage(tmp_path).list("") == []
 
 
@@ -133,9 +133,9 @@ def test_strings_beyond_32_bit_offsets(tmp_path: Path, monkeypatch: pytest.Monke
     """Columns too long for Arrow's strings are carried as large ones; the files hold plain strings."""
     monkeypatch.setattr(write_module, "MAX_STRING_BYTES", 10)
     rows = pa.table({"app": ["b", "a"] * 10, "raw": [b"x" * 5, None] * 10, "list": [["y" * 9]] * 20})
-    place = make_place(tmp_path, make_version(rows.schema, ["app"], small("app")))
-    (file,) = write(place, rows)
-    check_files(place.storage, place.version, [file])
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["app"], small("app")))
+    (file,) = write(snapshot, rows)
+    check_files(snapshot.storage, snapshot.version, [file])
     assert pq.read_schema(tmp_path / file.path).field("app").type == pa.string()
 
 
@@ -148,8 +148,8 @@ def _bytes_as_strings(values: list[bytes]) -> pa.Array:
 def test_strings_that_are_not_utf8_have_no_bounds(tmp_path: Path) -> None:
     """They are kept as they are, and what cannot be written down as text is unknown; bounds that can be stay."""
     rows = pa.table({"app": ["a", "a", "b"], "s": _bytes_as_strings([b"\xff\xfe", b"ok", b"fine"])})
-    place = make_place(tmp_path, make_version(rows.schema, ["app"]))
-    files = write(place, rows)
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["app"]))
+    files = write(snapshot, rows)
     bounds = [(f.statistics[2].lower, f.statistics[2].upper, f.statistics[2].null_count) for f in files]
     assert bounds == [(None, None, 0), ("fine", "fine", 0)]
     stored = pq.read_table(tmp_path / files[0].path).column("s").cast(pa.binary())
@@ -161,5 +161,5 @@ def test_a_partition_value_that_is_not_utf8_is_refused(tmp_path: Path, field: st
     """It could be written into no manifest; nothing is left behind."""
     rows = pa.table({"s": _bytes_as_strings([b"ok", b"\xff\xfe"])})
     with pytest.raises(SchemaError, match="is not UTF-8, so it cannot be a partition value"):
-        write(make_place(tmp_path, make_version(rows.schema, [field])), rows)
+        write(make_snapshot(tmp_path, make_version(rows.schema, [field])), rows)
     assert LocalStorage(tmp_path).list("") == []

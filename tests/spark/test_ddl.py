@@ -83,7 +83,7 @@ def test_create_table_says_what_is_required(spark: "SparkSession") -> None:
     try:
         table = coalesce.open(warehouse(spark) / "strict")
         assert [f.required for f in table.schema] == [True, False]
-        assert table.place().target_file_bytes == 1048576
+        assert table.snapshot().target_file_bytes == 1048576
         with pytest.raises(PySparkException, match="set_properties"):
             spark.sql("ALTER TABLE strict SET TBLPROPERTIES ('write.target-file-bytes' = '5')")
         spark.sql("ALTER TABLE strict SET TBLPROPERTIES ('team' = 'y')")

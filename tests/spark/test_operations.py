@@ -212,7 +212,7 @@ def test_a_predicate_only_spark_understands(spark: "SparkSession", table: Table)
 
 def test_spark_rewrites_what_arrow_does(spark: "SparkSession", tmp_path: Path) -> None:
     """Files of several specs, renamed, added and widened columns, awkward names: both engines leave the same rows."""
-    from coalesce.spark.write.rewrite import relayout, rewrite
+    from coalesce.spark.write.rewrite import compact, rewrite
 
     schema = pa.schema(
         [("a b", pa.string()), ("k", pa.int32()), ("x.y", pa.struct([("`q`", pa.int32()), ("r", pa.string())]))]
@@ -238,19 +238,19 @@ def test_spark_rewrites_what_arrow_does(spark: "SparkSession", tmp_path: Path) -
     table.evolve(add="truncate(10, number)")
     table.append(pa.table({"a b": ["v1", None], "number": pa.array([40, 41], pa.int64()), "k": ["new", None]}))
     drop = table.bound("number IN (3, 10, 24, 40) OR `a b` = 'v2'")
-    arrow = ArrowEngine().rewrite(table.place(), table.files(), drop)
-    by_spark = rewrite(spark, table.place(), table.files(), drop)
+    arrow = ArrowEngine().rewrite(table.snapshot(), table.files(), drop).added
+    by_spark = rewrite(spark, table.snapshot(), table.files(), drop).added
 
     check_files(table.storage, table.state, by_spark)
     assert facts(table, by_spark) == facts(table, arrow)
     assert {(f.spec_id, f.rule_id, f.physical_key) for f in by_spark} == {
         (f.spec_id, f.rule_id, f.physical_key) for f in arrow
     }
-    moved = relayout(spark, table.place(), table.files())
+    moved = compact(spark, table.snapshot(), table.files())
     check_files(table.storage, table.state, moved)
     assert {f.spec_id for f in moved} == {1}
-    assert facts(table, moved) == facts(table, ArrowEngine().relayout(table.place(), table.files()))
-    opaque = rewrite(spark, table.place(), table.files(), Opaque("length(`x.y`.r) = 1 OR k LIKE 'n%'"))
+    assert facts(table, moved) == facts(table, ArrowEngine().compact(table.snapshot(), table.files()))
+    opaque = rewrite(spark, table.snapshot(), table.files(), Opaque("length(`x.y`.r) = 1 OR k LIKE 'n%'")).added
     left = [row for row in table.scan().to_arrow().to_pylist() if row["number"] >= 10 and row["number"] != 40]
     assert sorted(f"{r}" for r in left) == sorted(f"{r}" for r, *_ in facts(table, opaque))
 

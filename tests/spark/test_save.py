@@ -52,7 +52,7 @@ def test_the_first_save_creates_the_table(session: "SparkSession", tmp_path: Pat
     rule = table.state.rule
     assert isinstance(rule, BySize)
     assert rule.below == 2**20
-    assert table.place().target_file_bytes == 8 * 2**20
+    assert table.snapshot().target_file_bytes == 8 * 2**20
     assert not any(f.required for f in table.schema)
     assert len(table.files()) == 1
     assert numbers_in(tmp_path / "t") == list(range(30))

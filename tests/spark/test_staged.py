@@ -22,9 +22,9 @@ def written(table: Table, **options: str) -> "tuple[PortableWriter, list[Any]]":
     from coalesce.spark.translate.options import Source, write_options
 
     given = write_options({"path": table.location, **options}, Source.PORTABLE, overwrite=bool(options))
-    writer = PortableWriter(table.place(), bool(options), given)
+    writer = PortableWriter(table.snapshot(), bool(options), given)
     rows = pa.table({"app": ["A"], "n": [1]}, schema=SCHEMA)
-    return writer, [Written(write_batches(table.place(), iter(rows.to_batches())), Settings())]
+    return writer, [Written(write_batches(table.snapshot(), iter(rows.to_batches())), Settings())]
 
 
 def test_an_abort_after_a_commit_that_has_happened_deletes_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.rule import Group, RuleRequest
 from coalesce.table.table import Table
 from tests.arrow.generated import Generated, plain_rows, tables
-from tests.builders import make_place, make_plan_over
+from tests.builders import make_plan_over, make_snapshot
 from tests.checker import check_files
 from tests.spark.frames import content, frame_of, stored
 
@@ -79,13 +79,13 @@ def test_any_rows_come_back_and_entries_say_what_is_in_the_files(
     @settings(max_examples=7, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
     def check(generated: Generated) -> None:
         version = generated.version
-        place = make_place(tmp_path_factory.mktemp("table"), version)
-        files = write(place, frame_of(spark, generated.rows, version.schema))
-        check_files(place.storage, version, files)
+        snapshot = make_snapshot(tmp_path_factory.mktemp("table"), version)
+        files = write(snapshot, frame_of(spark, generated.rows, version.schema))
+        check_files(snapshot.storage, version, files)
         assert sum(f.rows for f in files) == generated.rows.num_rows
-        read = ArrowEngine().scan(place, make_plan_over(version, files), None).to_arrow()
+        read = ArrowEngine().scan(snapshot, make_plan_over(version, files), None).to_arrow()
         assert sorted(plain_rows(read)) == sorted(plain_rows(generated.rows))
-        assert {f.path for f in place.storage.list("")} == {f.path for f in files}
+        assert {f.path for f in snapshot.storage.list("")} == {f.path for f in files}
 
     check()
 

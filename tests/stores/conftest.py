@@ -20,7 +20,7 @@ from tests.stores.places import (
     fake_gcs,
     gcs_bucket,
     home,
-    opened,
+    storage_at,
 )
 
 if TYPE_CHECKING:
@@ -132,4 +132,4 @@ def session_of(place: Place, request: pytest.FixtureRequest) -> "SparkSession | 
 @pytest.fixture
 def storage(place: Place, session_of: "SparkSession | None") -> Storage:
     """An empty storage there."""
-    return opened(place, session_of)
+    return storage_at(place, session_of)

@@ -45,7 +45,7 @@ class Place:
     options: dict[str, str] = field(default_factory=dict)
 
 
-def opened(place: Place, session: "SparkSession | None") -> Storage:
+def storage_at(place: Place, session: "SparkSession | None") -> Storage:
     """The storage there."""
     return open_storage(place.location, options=place.options, hadoop=None if session is None else Hadoop(session))
 

@@ -10,7 +10,7 @@ import coalesce
 from coalesce.errors import TableExists
 from coalesce.table.table import Table
 from tests.storage.test_race import race
-from tests.stores.places import Place, opened
+from tests.stores.places import Place, storage_at
 from tests.table.examples import DAY, SCHEMA, events, ids
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_writers_that_commit_at_once_all_do(place: Place, session_of: "SparkSess
 def test_of_several_that_create_a_file_one_does(place: Place, session_of: "SparkSession | None") -> None:
     """Who is told True is one, and the bytes are that one's; clients share nothing but the store."""
     names = [f"_coalesce/versions/{n:020}.json" for n in range(20)]
-    stores = [opened(place, session_of) for _ in range(4)]
+    stores = [storage_at(place, session_of) for _ in range(4)]
 
     def create(me: int) -> Sequence[str]:
         return [name for name in names if stores[me].put_if_absent(name, str(me).encode() * 1000)]
@@ -96,7 +96,7 @@ def test_of_several_processes_one_creates_each_file(place: Place) -> None:
 
 def test_a_listing_of_several_pages_is_whole(place: Place, session_of: "SparkSession | None") -> None:
     """More names than a store gives at once come in order, and from a name on."""
-    storage = opened(place, session_of)
+    storage = storage_at(place, session_of)
     names = [f"v/{n:020}.json" for n in range(5_100 if place.location.startswith("az:") else 1_100)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: storage.put(name, b""), names))

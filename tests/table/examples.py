@@ -16,6 +16,7 @@ from coalesce.model.rule import RuleRequest
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
+from coalesce.table.engine import Engines
 from coalesce.table.table import Table, create_table
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("id", pa.int64())])
@@ -26,13 +27,13 @@ _unique = count()
 
 def create(storage: Storage, rule: RuleRequest | None = None, **properties: str) -> Table:
     """A new table of events, partitioned by day and app."""
-    engines = (ArrowEngine(),)
+    engines = Engines(ArrowEngine())
     return create_table(storage, engines, SCHEMA, partition_by=["dt", "app"], rule=rule, properties=properties)
 
 
 def opened(storage: Storage) -> Table:
     """The table as another process would open it."""
-    return Table(storage, (ArrowEngine(),))
+    return Table(storage, Engines(ArrowEngine()))
 
 
 def events(apps: str | Sequence[str], ids: Iterable[int]) -> pa.Table:

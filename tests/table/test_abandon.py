@@ -86,7 +86,7 @@ def test_a_version_that_cannot_be_written_down_leaves_nothing() -> None:
     storage = MemoryStorage()
     table = create(storage)
     begun = table.transaction("append")
-    begun.add(table.engines[0].write(table.place(), events("A", [1])))
+    begun.add(table.engines.rows.write(table.snapshot(), events("A", [1])))
     begun.summary["by"] = "\ud800"
     with pytest.raises(SchemaError, match="cannot be committed"):
         table.commit(begun)
@@ -107,7 +107,7 @@ def test_a_transaction_is_committed_once() -> None:
     """Committed again it would name its files twice, and every row would be there twice."""
     table = create(MemoryStorage())
     begun = table.transaction("append")
-    begun.add(table.engines[0].write(table.place(), events("A", [1])))
+    begun.add(table.engines.rows.write(table.snapshot(), events("A", [1])))
     table.commit(begun)
     with pytest.raises(InvalidArgument, match=f"may have been, as commit_id {begun.commit_id}"):
         table.commit(begun)

@@ -10,7 +10,7 @@ import coalesce
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict
 from coalesce.model.datafile import DataFile
-from coalesce.table.engine import Place
+from coalesce.table.engine import Engines, Snapshot
 from coalesce.table.table import Table
 from tests.checker import check_files
 from tests.table.examples import create, events, ids, opened
@@ -59,13 +59,13 @@ def test_a_file_that_goes_while_a_step_reads_it_is_a_conflict() -> None:
     class Overtaken(ArrowEngine):
         """Another writer removes a file while its rows are written again."""
 
-        def relayout(self, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+        def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
             """As ever, but slower than the other."""
-            opened(place.storage).delete("app = 'A'")
-            return super().relayout(place, files)
+            opened(snapshot.storage).delete("app = 'A'")
+            return super().compact(snapshot, files)
 
     with pytest.raises(CommitConflict, match="removed or rewritten"):
-        list(Table(table.storage, (Overtaken(),)).compact())
+        list(Table(table.storage, Engines(Overtaken())).compact())
     assert {f.path for f in table.refresh().files()} < {f.path for f in table.storage.list("data")}
     assert len(table.storage.list("data")) == 5
     list(table.compact())

@@ -99,17 +99,17 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         work = self._begin(who, "append", applies)
         ids = list(range(self.next_id, self.next_id + len(apps)))
         self.next_id += len(apps)
-        work.transaction.add(work.table.engines[0].write(work.table.place(), events(apps, ids)))
+        work.transaction.add(work.table.engines.rows.write(work.table.snapshot(), events(apps, ids)))
         work.adds = frozenset(zip(ids, apps, strict=True))
         return work
 
     def delete(self, who: int, apps: frozenset[str]) -> Begun:
         """Rewrite the files that hold these apps' rows and others."""
         work = self._begin(who, "delete")
-        place, listed = work.table.place(), ", ".join(f"'{app}'" for app in sorted(apps))
+        snapshot, listed = work.table.snapshot(), ", ".join(f"'{app}'" for app in sorted(apps))
         predicate = work.table.bound(f"app IN ({listed})")
-        engine = work.table.engines[0]
-        removal.remove(work.transaction, predicate, lambda files, drop: engine.rewrite(place, files, drop))
+        engine = work.table.engines.rows
+        removal.remove(work.transaction, predicate, lambda files, drop: engine.rewrite(snapshot, files, drop))
         work.deletes = apps
         return work
 

@@ -10,7 +10,7 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict, NeedsSpark, SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.predicate.expr import Bound
-from coalesce.table.engine import Place
+from coalesce.table.engine import Engines, Rewritten, Snapshot
 from coalesce.table.table import Table, create_table
 from tests.table.examples import create, events, ids
 from tests.table.stores import MemoryStorage
@@ -55,7 +55,7 @@ def test_a_row_outside_that_cannot_be_shown_is_refused_all_the_same() -> None:
     offsets = pa.array([0, 2], pa.int32()).buffers()[1]
     not_text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])
     rows = pa.table({"n": [7], "note": not_text, "tags": pa.ListArray.from_arrays([0, 1], not_text)})
-    table = create_table(MemoryStorage(), (ArrowEngine(),), rows.schema)
+    table = create_table(MemoryStorage(), Engines(ArrowEngine()), rows.schema)
     with pytest.raises(SchemaError, match=r"1 row does not match n = 1L, such as n = 7\. The same"):
         table.overwrite(rows, "n = 1")
 
@@ -70,7 +70,7 @@ def test_rows_outside_can_be_allowed() -> None:
 def test_it_is_judged_by_the_values_the_table_will_hold() -> None:
     """Columns are matched without regard to case and widened first, so the check speaks of what will be read."""
     schema = pa.schema([("app", pa.string()), ("v", pa.float64())])
-    table = create_table(MemoryStorage(), (ArrowEngine(),), schema, partition_by=["app"])
+    table = create_table(MemoryStorage(), Engines(ArrowEngine()), schema, partition_by=["app"])
     rows = pa.table({"V": pa.array([0.1], pa.float32()), "APP": ["A"]})
     with pytest.raises(SchemaError, match="1 row does not match"):
         table.overwrite(rows, "v = 0.1D")
@@ -100,17 +100,17 @@ def test_what_needs_spark_is_found_before_anything_is_written(allow_outside: boo
 def test_a_conflict_leaves_no_files() -> None:
     """An overwrite that another writer overtakes takes its data files and manifests away again."""
     table = table_of(["A", "B"], [1, 2])
-    other = Table(table.storage, (ArrowEngine(),))
+    other = Table(table.storage, Engines(ArrowEngine()))
 
     class Overtaken(ArrowEngine):
         """Another writer commits while the shared file is written again."""
 
-        def rewrite(self, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+        def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
             """As ever, but slower than the other."""
             other.append(events("A", [3]))
-            return super().rewrite(place, files, drop)
+            return super().rewrite(snapshot, files, drop)
 
-    slow = Table(table.storage, (Overtaken(),))
+    slow = Table(table.storage, Engines(Overtaken()))
     with pytest.raises(CommitConflict):
         slow.overwrite(events("A", [10]), "app = 'A'")
     named = {f.path for f in other.files()}

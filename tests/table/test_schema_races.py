@@ -10,6 +10,7 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict
 from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.engine import Engines, Rewritten
 from coalesce.table.table import Table, create_table
 from tests.checker import check_files
 from tests.table.stores import MemoryStorage
@@ -27,35 +28,37 @@ def rows(apps: list[str], numbers: list[int]) -> pa.Table:
 def started() -> Table:
     """A table of two apps that share a file; version 1."""
     rule = coalesce.small("app")
-    table = create_table(MemoryStorage(), (ArrowEngine(),), SCHEMA, partition_by=["app"], rule=rule)
+    table = create_table(MemoryStorage(), Engines(ArrowEngine()), SCHEMA, partition_by=["app"], rule=rule)
     table.append(rows(["A", "B"], [1, 2]))
     return table
 
 
 def opened(table: Table) -> Table:
     """The table as another process would open it."""
-    return Table(table.storage, (ArrowEngine(),))
+    return Table(table.storage, Engines(ArrowEngine()))
 
 
 def begin_append(table: Table) -> Transaction:
     """An append that is written and not committed."""
     begun = table.transaction("append")
-    begun.add(table.engines[0].write(table.place(), rows(["C"], [3])))
+    begun.add(table.engines.rows.write(table.snapshot(), rows(["C"], [3])))
     return begun
 
 
 def begin_delete(table: Table) -> Transaction:
     """A delete that has rewritten the shared file and is not committed."""
     begun = table.transaction("delete")
-    place = table.place()
-    removal.remove(begun, table.bound("app = 'A'"), lambda files, drop: table.engines[0].rewrite(place, files, drop))
+    snapshot = table.snapshot()
+    removal.remove(
+        begun, table.bound("app = 'A'"), lambda files, drop: table.engines.rows.rewrite(snapshot, files, drop)
+    )
     return begun
 
 
 def begin_compact(table: Table) -> Transaction:
     """A compaction that has moved the rows and is not committed."""
     begun = table.transaction("compact")
-    begun.add(table.engines[0].relayout(table.place(), table.files()))
+    begun.add(table.engines.rows.compact(table.snapshot(), table.files()))
     begun.remove(table.files())
     return begun
 
@@ -149,9 +152,9 @@ def test_a_rollback_behind_the_column_is_a_conflict() -> None:
 def test_a_required_column_that_nobody_filled_is_a_conflict() -> None:
     """A table that began again, with a required column more: the rows would be NULL there."""
     schema = pa.schema([("app", pa.string()), ("n", pa.int64())])
-    table = create_table(MemoryStorage(), (ArrowEngine(),), schema)
+    table = create_table(MemoryStorage(), Engines(ArrowEngine()), schema)
     begun = table.transaction("append")
-    begun.add(table.engines[0].write(table.place(), pa.table({"app": ["A"], "n": [1]}, schema=schema)))
+    begun.add(table.engines.rows.write(table.snapshot(), pa.table({"app": ["A"], "n": [1]}, schema=schema)))
     opened(table).replace_schema(schema.append(pa.field("r", pa.int64(), nullable=False)))
     with pytest.raises(CommitConflict, match="column 'r' is new and required"):
         table.commit(begun)
@@ -161,11 +164,11 @@ def test_a_required_column_that_nobody_filled_is_a_conflict() -> None:
 def test_a_delete_by_a_column_of_another_type_sees_what_was_added() -> None:
     """`d = DATE …` was meant for dates; rows of that day, a timestamp by now, are a conflict all the same."""
     schema = pa.schema([("d", pa.date32()), ("n", pa.int64())])
-    table = create_table(MemoryStorage(), (ArrowEngine(),), schema, partition_by=["d"])
+    table = create_table(MemoryStorage(), Engines(ArrowEngine()), schema, partition_by=["d"])
     day = coalesce.col("d") == "2026-05-17"
     table.append(pa.table({"d": pa.array([20_590], pa.int32()).cast(pa.date32()), "n": [1]}))
     begun = table.transaction("delete")
-    removal.remove(begun, table.bound(day), lambda _files, _drop: [])
+    removal.remove(begun, table.bound(day), lambda _files, _drop: Rewritten([], []))
     other = opened(table)
     other.widen_column("d", "timestamp_ntz")
     other.append(pa.table({"d": pa.array([20_590 * 86_400_000_000]).cast(pa.timestamp("us")), "n": [2]}))

@@ -33,15 +33,15 @@ from tests.table.stores import FailingStorage, InterruptedStorage, LosingStorage
 def begin_append(table: Table, apps: str | list[str], ids_: list[int]) -> Transaction:
     """An append with its data files written and its commit still to come."""
     begun = table.transaction("append")
-    begun.add(table.engines[0].write(table.place(), events(apps, ids_)))
+    begun.add(table.engines.rows.write(table.snapshot(), events(apps, ids_)))
     return begun
 
 
 def begin_delete(table: Table, where: str) -> Transaction:
     """A delete with the shared files rewritten and its commit still to come."""
     begun = table.transaction("delete")
-    place = table.place()
-    removal.remove(begun, table.bound(where), lambda files, drop: table.engines[0].rewrite(place, files, drop))
+    snapshot = table.snapshot()
+    removal.remove(begun, table.bound(where), lambda files, drop: table.engines.rows.rewrite(snapshot, files, drop))
     return begun
 
 
@@ -415,7 +415,7 @@ def test_two_that_write_the_same_sequence_at_once_apply_it_once() -> None:
     begun = []
     for table in (one, other):
         transaction = table.transaction("append", applies=("job", 1))
-        transaction.add(table.engines[0].write(table.place(), events("A", [10])))
+        transaction.add(table.engines.rows.write(table.snapshot(), events("A", [10])))
         begun.append(transaction)
     first, second = one.commit(begun[0]), other.commit(begun[1])
     assert first == second
@@ -485,8 +485,8 @@ def test_the_least_and_the_greatest_sequence_are_kept(sequence: int) -> None:
 def test_a_sequence_that_another_writer_commits_meanwhile_leaves_no_files() -> None:
     """What was written for the commit that was not made is deleted again: data file and manifest."""
     one, other = tables()
-    engine = one.engines[0]
-    written = engine.write(one.place(), events("A", [10]))
+    engine = one.engines.rows
+    written = engine.write(one.snapshot(), events("A", [10]))
     begun = one.transaction("append", applies=("job", 1))
     begun.add(written)
     other.append(events("A", [10]), applies=("job", 1))

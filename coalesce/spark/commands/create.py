@@ -6,6 +6,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import TableExists, TableNotFound
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, field_text
@@ -14,6 +15,7 @@ from coalesce.spark.commands.save import check_same_table, save
 from coalesce.spark.source.versions import storage_at
 from coalesce.spark.translate.options import Given, read_options, write_options
 from coalesce.spark.translate.schema import spark_schema
+from coalesce.table.engine import Engines
 from coalesce.table.table import Table
 
 
@@ -21,7 +23,7 @@ def create_if_absent(spark: SparkSession, location: str, wanted: str, options: G
     """Make the table that CREATE TABLE describes, unless it is there; one that is different is an error."""
     schema, given = StructType.fromJson(json.loads(wanted)), write_options(options, overwrite=False, catalog=True)
     try:
-        there = Table(storage_at(location, spark), ())
+        there = Table(storage_at(location, spark), Engines(ArrowEngine()))
     except TableNotFound:
         save(spark, location, spark.createDataFrame([], schema), options=options, catalog=True)
         return
@@ -38,7 +40,7 @@ def create_if_absent(spark: SparkSession, location: str, wanted: str, options: G
 def columns(spark: SparkSession, location: str, options: Given, time_zone: str) -> str:
     """The columns and partition fields of a table, as it has them now or at the version the options name."""
     given = read_options(options, catalog=True)
-    table = Table(storage_at(location, spark), ())
+    table = Table(storage_at(location, spark), Engines(ArrowEngine()))
     if not given.follows:
         table = table.at(version=given.version, as_of=given.moment(time_zone))
     fields = [_sql(f, table.schema) for f in table.state.spec.fields]

@@ -30,7 +30,7 @@ from coalesce.spark.source.versions import storage_at
 from coalesce.spark.translate.options import COLUMNS, CREATE, Given, WriteOptions, write_options
 from coalesce.spark.translate.schema import nullable
 from coalesce.table.commit.log import Log
-from coalesce.table.engine import TARGET_FILE_BYTES, Engine
+from coalesce.table.engine import TARGET_FILE_BYTES, Engines
 from coalesce.table.table import Table, create_table
 
 _MODES: Final = {
@@ -125,8 +125,8 @@ def opened(spark: SparkSession, location: str, options: WriteOptions) -> Table:
     )
 
 
-def _engines(spark: SparkSession) -> tuple[Engine, ...]:
-    return ArrowEngine(), SparkEngine(spark)
+def _engines(spark: SparkSession) -> Engines:
+    return Engines(ArrowEngine(), SparkEngine(spark))
 
 
 def _time_zone(spark: SparkSession, options: WriteOptions) -> str:
@@ -198,9 +198,9 @@ def check_same_table(table: Table, options: WriteOptions) -> None:
             "the table has another rule than smallColumns and smallBelow say; leave them out, or change the table with "
             "set_rule()."
         )
-    if size is not None and parse_bytes(size) != table.place().target_file_bytes:
+    if size is not None and parse_bytes(size) != table.snapshot().target_file_bytes:
         raise SpecError(
-            f"files of the table become {table.place().target_file_bytes:,} bytes large, not {size}; leave "
+            f"files of the table become {table.snapshot().target_file_bytes:,} bytes large, not {size}; leave "
             f"targetFileSize out, or change the table's property {TARGET_FILE_BYTES} with set_properties()."
         )
 

@@ -29,7 +29,7 @@ from coalesce.predicate.render import to_sql
 from coalesce.spark.connect.source import check_columns, write_batches
 from coalesce.spark.translate.options import VERSION
 from coalesce.spark.translate.schema import schema_from_spark
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 from coalesce.table.match import outside, refusal
 
 
@@ -50,41 +50,41 @@ class ConnectEngine(ArrowEngine):
         """The table schema that fits `data`, with fresh column ids; no row is computed."""
         return schema_from_spark(getattr(data, "schema", data))
 
-    def write(self, place: Place, data: Any) -> list[DataFile]:
+    def write(self, snapshot: Snapshot, data: Any) -> list[DataFile]:
         """Write the rows in the server's workers; only the entries of the files come back."""
         if not hasattr(data, "mapInArrow"):
             raise SchemaError(f"a {type(data).__name__} has no rows to write; give a Spark DataFrame.")
-        check_columns(place, data.schema)
-        if place.within is not None:
-            _refuse_outside(place, data, place.within)
-        part = Place(storage=place.storage, version=place.version, below=new_write_directory())
+        check_columns(snapshot, data.schema)
+        if snapshot.within is not None:
+            _refuse_outside(snapshot, data, snapshot.within)
+        part = Snapshot(storage=snapshot.storage, version=snapshot.version, below=new_write_directory())
         try:
-            rows = _together(data, place).mapInArrow(partial(_write, part), "answer binary").collect()
+            rows = _together(data, snapshot).mapInArrow(partial(_write, part), "answer binary").collect()
             return [file for row in rows for file in _answer(row[0])]
         except BaseException:  # what other tasks have written nobody else knows of
             with suppress(CoalesceError):
-                for file in place.storage.list(part.below):
-                    place.storage.delete(file.path)
+                for file in snapshot.storage.list(part.below):
+                    snapshot.storage.delete(file.path)
             raise
 
-    def dataframe(self, place: Place) -> Any:
+    def dataframe(self, snapshot: Snapshot) -> Any:
         """The rows of the version. Filters on it do not prune; `.option("where", …)` of the reader does."""
-        reader = self.spark.read.format("coalesce").option(VERSION, place.version.number)
-        return reader.load(place.storage.uri(""))
+        reader = self.spark.read.format("coalesce").option(VERSION, snapshot.version.number)
+        return reader.load(snapshot.storage.uri(""))
 
-    def last_scan(self, place: Place) -> Report | None:  # noqa: ARG002 - the engine's signature
+    def last_scan(self, snapshot: Snapshot) -> Report | None:  # noqa: ARG002 - the engine's signature
         """Never known: the server plans."""
         return None
 
 
-def _refuse_outside(place: Place, data: Any, within: Bound) -> None:
+def _refuse_outside(snapshot: Snapshot, data: Any, within: Bound) -> None:
     """Refuse rows on which the predicate is not TRUE: a pass of its own, before any task writes a file."""
     if has_opaque(within):
         raise NeedsSpark(
             f"whether rows match {to_sql(within)} cannot be told in a Spark Connect session; filter them yourself and "
             "allow rows outside (allow_outside=True), or use a session with a driver of its own."
         )
-    schema = place.version.schema
+    schema = snapshot.version.schema
     rows = data.mapInArrow(partial(_count_outside, schema, within), "answer binary").collect()
     found = [_answer(row[0]) for row in rows]
     count = sum(number for number, _ in found)
@@ -110,9 +110,9 @@ def _sent(work: Callable[[], object]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(answer)], pa.binary())], ["answer"])
 
 
-def _together(data: Any, place: Place) -> Any:
+def _together(data: Any, snapshot: Snapshot) -> Any:
     """The rows of a physical partition in one task, so that its logical partitions can share files."""
-    version = place.version
+    version = snapshot.version
     kept = [
         field.name
         for partition_field in version.spec.fields
@@ -155,6 +155,6 @@ def _count_outside(schema: Schema, within: Bound, batches: Iterator[pa.RecordBat
     yield _sent(count_them)
 
 
-def _write(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _write(snapshot: Snapshot, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a worker: writes the rows of its task and yields the entries of the files."""
-    yield _sent(partial(write_batches, place, batches))
+    yield _sent(partial(write_batches, snapshot, batches))

@@ -42,16 +42,16 @@ from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import Field
 from coalesce.predicate.expr import Bound
-from coalesce.spark.connect.staged import StagedEngine, StagedFiles
 from coalesce.spark.translate.options import ReadOptions, Source, WriteOptions, location, read_options, write_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema
 from coalesce.storage import open_storage
 from coalesce.table.commit.changes import paths_only_in
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
-from coalesce.table.engine import Place
+from coalesce.table.engine import Engines, Snapshot
 from coalesce.table.match import outside, refusal
 from coalesce.table.table import Table
+from coalesce.table.written import WrittenFiles
 
 _TASK_BYTES: Final = 64 * 1024 * 1024  # files are read together up to this size
 
@@ -79,21 +79,21 @@ class PortableSource(DataSource):
         table = self._table(options)
         fields = _fields(table, options)
         check_given_columns(schema, spark_schema(fields))
-        return PortableReader(table.place(), options, [f.name for f in fields], schema)
+        return PortableReader(table.snapshot(), options, [f.name for f in fields], schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """What writes rows and commits them once."""
         options = write_options(self._given(), Source.PORTABLE, overwrite=overwrite)
         path = location(self.options)
         try:
-            table = Table(open_storage(path, options=options.storage), (ArrowEngine(),))
+            table = Table(open_storage(path, options=options.storage), Engines(ArrowEngine()))
         except TableNotFound:
             raise TableNotFound(
                 f"there is no coalesce table at {path}, and a source in Python makes none: do so with "
                 "coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark)."
             ) from None
-        check_columns(table.place(), schema)
-        return PortableWriter(table.place(), overwrite, options)
+        check_columns(table.snapshot(), schema)
+        return PortableWriter(table.snapshot(), overwrite, options)
 
     def _given(self) -> Mapping[str, str]:
         """The options, unless the catalog asks, where Spark does not tell a source in Python where a table lies."""
@@ -105,7 +105,7 @@ class PortableSource(DataSource):
         return self.options
 
     def _table(self, options: ReadOptions) -> Table:
-        table = Table(open_storage(location(self.options), options=options.storage), (ArrowEngine(),))
+        table = Table(open_storage(location(self.options), options=options.storage), Engines(ArrowEngine()))
         number, as_of = (self._version, None) if options.follows else (options.version, options.moment(None))
         table = table if number is None and as_of is None else table.at(version=number, as_of=as_of)
         self._version = table.version  # Spark keeps this object between its two questions
@@ -142,27 +142,27 @@ class Settings:
         )
 
 
-def _table_as(place: Place, time_zone: str, case_sensitive: bool) -> Table:
+def _table_as(snapshot: Snapshot, time_zone: str, case_sensitive: bool) -> Table:
     return Table(
-        place.storage,
-        (ArrowEngine(),),
-        version=place.version,
+        snapshot.storage,
+        Engines(ArrowEngine()),
+        version=snapshot.version,
         pinned=True,
         time_zone=time_zone,
         case_sensitive=case_sensitive,
     )
 
 
-def _same_everywhere(place: Place, where: str | None) -> bool:
+def _same_everywhere(snapshot: Snapshot, where: str | None) -> bool:
     """Whether a condition means the same in every time zone."""
-    west, east = (_table_as(place, zone, False).bound(where) for zone in ("UTC", "+14:00"))
+    west, east = (_table_as(snapshot, zone, False).bound(where) for zone in ("UTC", "+14:00"))
     return west == east
 
 
-def _zone(place: Place, where: str | None, given: str | None, session: str | None) -> str:
+def _zone(snapshot: Snapshot, where: str | None, given: str | None, session: str | None) -> str:
     """The time zone in which a condition is meant."""
     zone = given if given is not None else session
-    if zone is None and not _same_everywhere(place, where):
+    if zone is None and not _same_everywhere(snapshot, where):
         raise CoalesceError(
             f"{where} has a time without a zone, and the session says none: set spark.sql.session.timeZone, or give "
             "the option timeZone."
@@ -184,8 +184,8 @@ class Files(InputPartition):
 class PortableReader(DataSourceReader):
     """Reads one version. It has no `pushFilters`: Spark refuses a reader that has it unless its setting is on."""
 
-    def __init__(self, place: Place, options: ReadOptions, columns: Sequence[str], schema: StructType) -> None:
-        self.place = Place(storage=place.storage, version=place.version)
+    def __init__(self, snapshot: Snapshot, options: ReadOptions, columns: Sequence[str], schema: StructType) -> None:
+        self.snapshot = Snapshot(storage=snapshot.storage, version=snapshot.version)
         self.options = options
         self.columns = columns
         self.schema = schema
@@ -193,8 +193,8 @@ class PortableReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The files of the plan, small ones together; all files, if only a task can tell what the condition means."""
         where, zone = self.options.where, self.options.time_zone
-        unclear = zone is None and not _same_everywhere(self.place, where)
-        plan = _table_as(self.place, zone or "UTC", False).plan(None if unclear else where)
+        unclear = zone is None and not _same_everywhere(self.snapshot, where)
+        plan = _table_as(self.snapshot, zone or "UTC", False).plan(None if unclear else where)
         tasks: list[list[str]] = []
         room = 0
         for file in plan.files:
@@ -210,10 +210,10 @@ class PortableReader(DataSourceReader):
         assert isinstance(partition, Files)
         wanted = pa.array(sorted(partition.paths), pa.string())
         settings, where = Settings.of_task(), self.options.where
-        zone = _zone(self.place, where, self.options.time_zone, settings.time_zone)
-        whole = _table_as(self.place, zone, settings.case_sensitive).plan(where)
+        zone = _zone(self.snapshot, where, self.options.time_zone, settings.time_zone)
+        whole = _table_as(self.snapshot, zone, settings.case_sensitive).plan(where)
         plan = whole.only(lambda index: np.asarray(pc.is_in(index.entries.core.column("path"), wanted)))
-        scan = ArrowEngine().scan(self.place, plan, self.columns)
+        scan = ArrowEngine().scan(self.snapshot, plan, self.columns)
         target = _arrow_schema(self.schema)
         for batch in scan.to_batches():
             yield _fitted(batch, target)
@@ -252,8 +252,8 @@ class Written(WriterCommitMessage):
 class PortableWriter(DataSourceArrowWriter):
     """Each task writes files of its rows; the driver commits all of them at once."""
 
-    def __init__(self, place: Place, overwrite: bool, options: WriteOptions) -> None:
-        self.place = Place(storage=place.storage, version=place.version, below=new_write_directory())
+    def __init__(self, snapshot: Snapshot, overwrite: bool, options: WriteOptions) -> None:
+        self.snapshot = Snapshot(storage=snapshot.storage, version=snapshot.version, below=new_write_directory())
         self.overwrite = overwrite
         self.options = options
 
@@ -261,24 +261,24 @@ class PortableWriter(DataSourceArrowWriter):
         """Write one task's rows; none if some of them may not be."""
         settings, found, where = Settings.of_task(), list(iterator), self.options.replace_where
         if found and where is not None and not self.options.allow_outside:
-            schema = self.place.version.schema
+            schema = self.snapshot.version.schema
             rows = conform(pa.Table.from_batches(found), schema)
             positions = np.flatnonzero(~is_true(self._meant(settings), rows, schema))
             if len(positions):
                 (example,) = rows.slice(positions[0], 1).to_pylist()
                 return Written([], settings, len(positions), example)
-        return Written(write_batches(self.place, iter(found)), settings)
+        return Written(write_batches(self.snapshot, iter(found)), settings)
 
     def commit(self, messages: list[Any]) -> None:
         """Commit what all tasks have written, and delete it if the write was made before."""
         written = [message for message in messages if isinstance(message, Written)]
         settings = written[0].settings if written else Settings()
-        engine, options, staged = StagedEngine(), self.options, StagedFiles(_files(messages), self.place.version)
-        table = self._table(settings, engine)
+        options, written_files = self.options, WrittenFiles(_files(messages), self.snapshot.version)
+        table = self._table(settings)
         if not self.overwrite:
-            table.append(staged, applies=options.applies)
+            table.append(written_files, applies=options.applies)
         elif options.replaces_partitions(settings.overwrite_mode) and table.state.spec.fields:
-            table.overwrite_partitions(staged, applies=options.applies)
+            table.overwrite_partitions(written_files, applies=options.applies)
         else:
             if table.bound(options.replace_where) != self._meant(settings):
                 raise CommitConflict(
@@ -286,8 +286,8 @@ class PortableWriter(DataSourceArrowWriter):
                     "operation on the newest version."
                 )
             _refuse_outside(table, written, options)
-            table.overwrite(staged, options.replace_where, allow_outside=True, applies=options.applies)
-        if not engine.taken:
+            table.overwrite(written_files, options.replace_where, allow_outside=True, applies=options.applies)
+        if not written_files.taken:
             self.abort(messages)
 
     def abort(self, messages: list[Any]) -> None:
@@ -295,27 +295,29 @@ class PortableWriter(DataSourceArrowWriter):
 
         Spark asks for it after every failed commit, and one whose answer was lost has happened all the same.
         """
-        storage = self.place.storage
+        storage = self.snapshot.storage
         try:
-            named = paths_only_in(Log(storage).head(), self.place.version, Manifests(storage))
-            written = {f.path for f in _files(messages)} | {f.path for f in storage.list(self.place.below)}
+            named = paths_only_in(Log(storage).head(), self.snapshot.version, Manifests(storage))
+            written = {f.path for f in _files(messages)} | {f.path for f in storage.list(self.snapshot.below)}
         except CoalesceError:
             return  # it cannot be told, and files that no version names harm nobody
         for path in written.difference(named):
             storage.delete(path)
 
-    def _table(self, settings: Settings, engine: ArrowEngine) -> Table:
+    def _table(self, settings: Settings) -> Table:
         """The table, to be written to in the session's words."""
         zone = self._time_zone(settings)
-        return Table(self.place.storage, (engine,), time_zone=zone, case_sensitive=settings.case_sensitive)
+        return Table(
+            self.snapshot.storage, Engines(ArrowEngine()), time_zone=zone, case_sensitive=settings.case_sensitive
+        )
 
     def _meant(self, settings: Settings) -> Bound:
         """What is to be replaced, by the columns of the version that the rows are written for."""
-        table = _table_as(self.place, self._time_zone(settings), settings.case_sensitive)
+        table = _table_as(self.snapshot, self._time_zone(settings), settings.case_sensitive)
         return table.bound(self.options.replace_where)
 
     def _time_zone(self, settings: Settings) -> str:
-        return _zone(self.place, self.options.replace_where, self.options.time_zone, settings.time_zone)
+        return _zone(self.snapshot, self.options.replace_where, self.options.time_zone, settings.time_zone)
 
 
 def _refuse_outside(table: Table, written: Sequence[Written], options: WriteOptions) -> None:
@@ -326,15 +328,15 @@ def _refuse_outside(table: Table, written: Sequence[Written], options: WriteOpti
         raise refusal([outside(count, table.bound(options.replace_where), example)])
 
 
-def check_columns(place: Place, schema: StructType) -> None:
+def check_columns(snapshot: Snapshot, schema: StructType) -> None:
     """Refuse rows by their columns alone: tasks see nothing of a frame that has none."""
-    conform(_arrow_schema(schema).empty_table(), place.version.schema, place.version.spec)
+    conform(_arrow_schema(schema).empty_table(), snapshot.version.schema, snapshot.version.spec)
 
 
-def write_batches(place: Place, batches: Iterator[pa.RecordBatch]) -> list[DataFile]:
+def write_batches(snapshot: Snapshot, batches: Iterator[pa.RecordBatch]) -> list[DataFile]:
     """Write rows with the Arrow engine; nothing is committed."""
     found = list(batches)
-    return ArrowEngine().write(place, pa.Table.from_batches(found)) if found else []
+    return ArrowEngine().write(snapshot, pa.Table.from_batches(found)) if found else []
 
 
 def _files(messages: list[Any]) -> list[DataFile]:

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from pyspark.sql import SparkSession
 
+from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import VersionNotFound
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
@@ -29,6 +30,7 @@ from coalesce.spark.source.constants import Constants
 from coalesce.storage import open_storage
 from coalesce.storage.base import Storage
 from coalesce.table.commit.manifests import Manifests
+from coalesce.table.engine import Engines
 from coalesce.table.table import Table
 
 K = TypeVar("K")
@@ -118,7 +120,7 @@ def resolve(
     The table's log is read afresh: another table may lie at the location by now.
     """
     storage = storage_at(location, spark)
-    table = Table(storage, ())
+    table = Table(storage, Engines(ArrowEngine()))
     if version is not None or as_of is not None:
         table = table.at(version=version, as_of=as_of)
     return remember(storage, table.state)

@@ -32,7 +32,7 @@ from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.schema import physical_schema
 from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.footers import Footer, constants, footer_statistics, may_have_nan, read_footers
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 from coalesce.table.layout import one_nan, spark_order
 
 # What the driver reads itself: compressed bytes of the columns in question, and rows in them.
@@ -56,10 +56,10 @@ class Found:
     statistics: Mapping[int, ColumnStatistics]
 
 
-def read_back(session: SparkSession, place: Place, directory: str, spec: Spec) -> list[Found]:
+def read_back(session: SparkSession, snapshot: Snapshot, directory: str, spec: Spec) -> list[Found]:
     """Every file with rows below `directory`, written under `spec`, in the order of their paths."""
-    schema = place.version.schema
-    location = spark_uri(session, place.storage, directory)
+    schema = snapshot.version.schema
+    location = spark_uri(session, snapshot.storage, directory)
     footers = sorted((f for f in read_footers(session, location) if f.rows), key=lambda f: f.uri)
     known = can_compute(spec, schema)
     single = {f.uri: _single_tuple(f, spec, schema) if known else None for f in footers}
@@ -70,10 +70,10 @@ def read_back(session: SparkSession, place: Place, directory: str, spec: Spec) -
         if (known and single[footer.uri] is None) or any(may_have_nan(footer, f) for f in floats)
     ]
     asked = _Asked(spec if known else Spec(spec.spec_id, ()), schema, floats)
-    if isinstance(place.storage, HadoopStorage) or not asked.is_little(unclear):
+    if isinstance(snapshot.storage, HadoopStorage) or not asked.is_little(unclear):
         read = _read_by_job(session, location, unclear, asked)
     else:
-        read = _read_here(place, directory, location, unclear, asked)
+        read = _read_here(snapshot, directory, location, unclear, asked)
     found = []
     for footer in footers:
         path = _below(location, footer.uri)
@@ -137,7 +137,7 @@ class _Contents:
 
 
 def _read_here(
-    place: Place, directory: str, location: str, footers: Sequence[Footer], asked: _Asked
+    snapshot: Snapshot, directory: str, location: str, footers: Sequence[Footer], asked: _Asked
 ) -> dict[str, _Contents]:
     """The contents of files, by their paths below the write's directory, read by pyarrow."""
     types = asked.spec.types(asked.schema)
@@ -145,7 +145,7 @@ def _read_here(
     def read(footer: Footer) -> tuple[str, _Contents]:
         path = _below(location, footer.uri)
         entry = DataFile(path=f"{directory}/{path}", spec_id=asked.spec.spec_id, rows=footer.rows, bytes=footer.bytes)
-        with open_file(place.storage, entry, place.version) as file:
+        with open_file(snapshot.storage, entry, snapshot.version) as file:
             rows = file.read(asked.fields, range(len(file.group_rows)))
         tuples = tuples_of(rows, asked.spec, asked.schema)
         order = spark_order(tuples.distinct, types)

@@ -39,58 +39,60 @@ from coalesce.spark.write.writer import (
     tidy,
     write_conformed,
 )
-from coalesce.table.engine import Place
+from coalesce.table.engine import Rewritten, Snapshot
 
 _WHOLE: Final = str(2**40)
 _ONE_FILE_A_TASK: Final = {"spark.sql.files.maxPartitionBytes": _WHOLE, "spark.sql.files.openCostInBytes": _WHOLE}
 _FILE: Final = "_file"
 
 
-def rewrite(spark_session: SparkSession, place: Place, files: Sequence[DataFile], drop: Bound) -> list[DataFile]:
+def rewrite(spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
     """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
 
     A file of which nothing goes stays, and its entry with it. Which those are is found first, from the columns that
     the condition speaks of.
     """
     matching = own_session(spark_session, SETTINGS)
-    rows = named(rows_of(matching, place, files), place.version.schema)
-    found = rows.filter(condition(matching, drop)).select(f"{whole(place.version.schema)}.{_FILE}").distinct()
+    rows = named(rows_of(matching, snapshot, files), snapshot.version.schema)
+    found = rows.filter(condition(matching, drop)).select(f"{whole(snapshot.version.schema)}.{_FILE}").distinct()
     touched = {row[0] for row in found.collect()}
     by_spec: dict[int, list[DataFile]] = defaultdict(list)
     for number in sorted(touched):
         by_spec[files[number].spec_id].append(files[number])
     session = own_session(spark_session, SETTINGS | _ONE_FILE_A_TASK)
     written = [
-        new for spec_id, members in by_spec.items() for new in _rewrite_of_spec(session, place, spec_id, members, drop)
+        new
+        for spec_id, members in by_spec.items()
+        for new in _rewrite_of_spec(session, snapshot, spec_id, members, drop)
     ]
-    return [*written, *(file for number, file in enumerate(files) if number not in touched)]
+    return Rewritten(written, [file for number, file in enumerate(files) if number not in touched])
 
 
-def relayout(spark_session: SparkSession, place: Place, files: Sequence[DataFile]) -> list[DataFile]:
+def compact(spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
     """New files under the current spec and rule with the rows of `files`, which keep their ids and versions."""
     session = own_session(spark_session, SETTINGS)
-    rows = rows_of(session, place, files).drop(_FILE)
-    return write_conformed(session, place, Conformed(rows, ()), WriteReport())
+    rows = rows_of(session, snapshot, files).drop(_FILE)
+    return write_conformed(session, snapshot, Conformed(rows, ()), WriteReport())
 
 
-def can_rewrite(place: Place) -> bool:
+def can_rewrite(snapshot: Snapshot) -> bool:
     """Whether Spark can tell lineage from the user's own columns, which it knows by name only."""
-    return not any(f.physical_name.lower() in (ROW_ID, ROW_VERSION) for f in place.version.schema)
+    return not any(f.physical_name.lower() in (ROW_ID, ROW_VERSION) for f in snapshot.version.schema)
 
 
 def _rewrite_of_spec(
-    session: SparkSession, place: Place, spec_id: int, files: Sequence[DataFile], drop: Bound
+    session: SparkSession, snapshot: Snapshot, spec_id: int, files: Sequence[DataFile], drop: Bound
 ) -> list[DataFile]:
-    schema, spec = place.version.schema, place.version.spec_by_id(spec_id)
-    rows = rows_of(session, place, files)
+    schema, spec = snapshot.version.schema, snapshot.version.spec_by_id(spec_id)
+    rows = rows_of(session, snapshot, files)
     kept = named(rows, schema).filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{whole(schema)}.*")
     columns = file_columns(rows, schema, spec)
-    directories = _directories(place, spec, files)
+    directories = _directories(snapshot, spec, files)
     ready = kept.select(*columns, *directories)
-    with owned_directory(session, place.storage) as directory:
-        save(ready, spark_uri(session, place.storage, directory), ready.columns[len(columns) :])
-        found = read_back(session, place, directory, spec)
-        tidy(place.storage, directory, found)
+    with owned_directory(session, snapshot.storage) as directory:
+        save(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
+        found = read_back(session, snapshot, directory, spec)
+        tidy(snapshot.storage, directory, found)
         entries = []
         for new in found:
             old = files[int(new.path.split("/")[-2].partition("=")[2])]
@@ -98,9 +100,9 @@ def _rewrite_of_spec(
         return entries
 
 
-def _directories(place: Place, spec: Spec, files: Sequence[DataFile]) -> list[Column]:
+def _directories(snapshot: Snapshot, spec: Spec, files: Sequence[DataFile]) -> list[Column]:
     """The directories of the old files, for people, and the number of the file, by which its new one is found."""
-    schema = place.version.schema
+    schema = snapshot.version.schema
     keys = [f.physical_key for f in files if f.physical_key is not None]
     if len(keys) < len(files) or not can_compute(spec, schema):
         spec = Spec(spec.spec_id, ())
@@ -112,20 +114,20 @@ def _directories(place: Place, spec: Spec, files: Sequence[DataFile]) -> list[Co
 # --- rows of files -----------------------------------------------------------------------------------------------
 
 
-def rows_of(session: SparkSession, place: Place, files: Sequence[DataFile]) -> DataFrame:
+def rows_of(session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile]) -> DataFrame:
     """The rows of data files in the table's types of now, as `conform` names them, with lineage and the file's number.
 
     A file that lacks a column holds its default there, or what the entry says if it is a partition column.
     """
-    schema = place.version.schema
-    uris = [spark_uri(session, place.storage, f.path) for f in files]
+    schema = snapshot.version.schema
+    uris = [spark_uri(session, snapshot.storage, f.path) for f in files]
     lineage = [spark.StructField(name, spark.LongType()) for name in (ROW_ID, ROW_VERSION)]
     stored = spark.StructType([*physical_schema(schema).fields, *lineage])
     frame = session.read.schema(stored).option("__globPaths__", "false").parquet(*uris)
     metadata = frame.metadataColumn("_metadata")
     read = frame.select("*", metadata["file_path"], metadata["row_index"])
     read = read.toDF(*(name_of(f) for f in schema), ROW_ID, ROW_VERSION, "path", "row_index")
-    facts = _facts(session, place, files, _encoded(session, uris))
+    facts = _facts(session, snapshot, files, _encoded(session, uris))
     joined = read.join(F.broadcast(facts), "path", "left")
     unknown = F.raise_error(F.concat(F.lit("a file was read that was not asked for: "), F.col("path")))
     return joined.select(
@@ -136,9 +138,9 @@ def rows_of(session: SparkSession, place: Place, files: Sequence[DataFile]) -> D
     )
 
 
-def _facts(session: SparkSession, place: Place, files: Sequence[DataFile], paths: Sequence[str]) -> DataFrame:
+def _facts(session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], paths: Sequence[str]) -> DataFrame:
     """What the entries say of the files and of all their rows, by path: `v3` is what column 3 holds, where `h3`."""
-    version = place.version
+    version = snapshot.version
     constants = [constants_of(f, version.spec_by_id(f.spec_id)) for f in files]
     arrays: dict[str, pa.Array] = {
         "path": pa.array(paths, pa.string()),

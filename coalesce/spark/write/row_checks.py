@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.write.conform import Conformed, named, whole
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 from coalesce.table.match import outside, refusal
 
 _OUTSIDE: Final = "_outside"  # beside columns that are called `c1`, `c2`, …
@@ -21,9 +21,9 @@ _OUTSIDE: Final = "_outside"  # beside columns that are called `c1`, `c2`, …
 class Checks:
     """Counts of rows that may not be: to be computed over `frame`, and handed to `refuse`."""
 
-    def __init__(self, session: SparkSession, rows: Conformed, place: Place) -> None:
-        self.within = place.within
-        self.schema = place.version.schema
+    def __init__(self, session: SparkSession, rows: Conformed, snapshot: Snapshot) -> None:
+        self.within = snapshot.within
+        self.schema = snapshot.version.schema
         self.forbidden = rows.forbidden
         self.frame: DataFrame = rows.frame
         self.counts: list[Column] = [F.count_if(broken) for _, broken in rows.forbidden]

@@ -34,7 +34,7 @@ from coalesce.spark.write.footers import BOUND_BYTES
 from coalesce.spark.write.readback import Found, read_back
 from coalesce.spark.write.row_checks import Checks
 from coalesce.storage.base import Storage
-from coalesce.table.engine import Place
+from coalesce.table.engine import Snapshot
 from coalesce.table.layout import MAX_TUPLES_PER_FILE, Known, PlannedFile, one_nan, plan_files
 
 SETTINGS: Final = {
@@ -72,18 +72,18 @@ class WriteReport:
             self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - start
 
 
-def write(place: Place, frame: DataFrame, report: WriteReport | None = None) -> list[DataFile]:
+def write(snapshot: Snapshot, frame: DataFrame, report: WriteReport | None = None) -> list[DataFile]:
     """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
     session = own_session(frame.sparkSession, SETTINGS)
-    rows = conform(in_session(frame, session), place.version.schema, place.version.spec)
-    return write_conformed(session, place, rows, WriteReport() if report is None else report)
+    rows = conform(in_session(frame, session), snapshot.version.schema, snapshot.version.spec)
+    return write_conformed(session, snapshot, rows, WriteReport() if report is None else report)
 
 
-def write_conformed(session: SparkSession, place: Place, rows: Conformed, report: WriteReport) -> list[DataFile]:
+def write_conformed(session: SparkSession, snapshot: Snapshot, rows: Conformed, report: WriteReport) -> list[DataFile]:
     """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too."""
-    version, spec, schema = place.version, place.version.spec, place.version.schema
+    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     with report.stage("count"):
-        layout = _layout_by_history(session, rows, place) or _layout_by_count(session, rows, place)
+        layout = _layout_by_history(session, rows, snapshot) or _layout_by_count(session, rows, snapshot)
     if not layout.tasks:
         return []
     sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
@@ -91,14 +91,14 @@ def write_conformed(session: SparkSession, place: Place, rows: Conformed, report
     columns = file_columns(rows.frame, schema, spec)
     directories = directory_columns(session, layout, version.rule, spec, schema)
     ready = sent.sortWithinPartitions(F.col(RANK), *own).select(*columns, *directories)
-    with owned_directory(session, place.storage) as directory:
+    with owned_directory(session, snapshot.storage) as directory:
         with report.stage("write"):
-            save(ready, spark_uri(session, place.storage, directory), ready.columns[len(columns) :])
+            save(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
         with report.stage("read back"):
-            found = read_back(session, place, directory, spec)
-            tidy(place.storage, directory, found)
+            found = read_back(session, snapshot, directory, spec)
+            tidy(snapshot.storage, directory, found)
         planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
-        return [_planned_entry(f, directory, place, planned) for f in found]
+        return [_planned_entry(f, directory, snapshot, planned) for f in found]
 
 
 def file_columns(frame: DataFrame, schema: Schema, spec: Spec) -> list[Column]:
@@ -117,9 +117,11 @@ def file_order(schema: Schema, spec: Spec) -> list[Field]:
     return [*(f for f in schema if f.id not in sources), *last]
 
 
-def _planned_entry(found: Found, directory: str, place: Place, planned: Mapping[LogicalTuple, PhysicalKey]) -> DataFile:
+def _planned_entry(
+    found: Found, directory: str, snapshot: Snapshot, planned: Mapping[LogicalTuple, PhysicalKey]
+) -> DataFile:
     """The entry of a file. Its physical key is the one all of its tuples were sent to, if they were sent to one."""
-    version = place.version
+    version = snapshot.version
     keys = {planned[t] if t in planned else route(version.rule, version.spec, t) for t in found.tuples or ()}
     key = keys.pop() if len(keys) == 1 else None
     return entry(found, directory, version.current_spec_id, version.current_rule_id, key)
@@ -145,11 +147,11 @@ def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: 
 # --- layout ------------------------------------------------------------------------------------------------------
 
 
-def _layout_by_count(session: SparkSession, rows: Conformed, place: Place) -> Layout:
+def _layout_by_count(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> Layout:
     """Count the rows of each tuple, in one pass that also looks for rows that may not be."""
-    version, spec, schema = place.version, place.version.spec, place.version.schema
+    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
-    checks = Checks(session, rows, place)
+    checks = Checks(session, rows, snapshot)
     forbidden = [column.alias(f"n{i}") for i, column in enumerate(checks.counts)]
     counted = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden).toArrow()
     checks.refuse([sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
@@ -158,49 +160,49 @@ def _layout_by_count(session: SparkSession, rows: Conformed, place: Place) -> La
     tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(counts)
     if not any(counts):
         return Layout(tuples=(), files=(), spare=0)
-    known = place.known(tuples)
-    bytes_per_row = place.bytes_per_row
+    known = snapshot.known(tuples)
+    bytes_per_row = snapshot.bytes_per_row
     if bytes_per_row is None:
         # A few rows are one small file for each physical key, however wide they may be: that is worth no other pass.
         few = sum(counts) <= _FEW_ROWS
         bytes_per_row = 1.0 if few else bytes_per_row_of(_sample(rows, schema), version)
     # One task is spare: a DataFrame that is not the same each time it is computed may come up with other tuples now.
-    return Layout(tuples=tuples, files=_files(place, tuples, counts, bytes_per_row, known), spare=1)
+    return Layout(tuples=tuples, files=_files(snapshot, tuples, counts, bytes_per_row, known), spare=1)
 
 
-def _layout_by_history(session: SparkSession, rows: Conformed, place: Place) -> Layout | None:
+def _layout_by_history(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> Layout | None:
     """Take it that the rows are spread over tuples as the table's are; None if that is not wanted or not possible.
 
     How many rows there will be is Spark's estimate. A tuple the table does not have is small.
     """
-    history = None if place.counts_first else place.bytes_per_row
+    history = None if snapshot.counts_first else snapshot.bytes_per_row
     expected = None if history is None else estimated_bytes(rows.frame)
     if history is None or expected is None:
         return None
-    checks = Checks(session, rows, place)
+    checks = Checks(session, rows, snapshot)
     if checks.counts:
         checks.refuse(list(checks.frame.agg(*checks.counts).first() or ()))
-    known = place.known(None)
+    known = snapshot.known(None)
     sizes = known.sizes or {}
     total = sum(sizes.values())
     scale = expected / history / total if total else 0.0
     tuples = list(sizes)
     counts = [max(1, round(sizes[t] * scale)) for t in tuples]
-    spare = max(1, min(_MOST_SPARE, round(expected / place.target_file_bytes)))
-    return Layout(tuples=tuples, files=_files(place, tuples, counts, history, known), spare=spare)
+    spare = max(1, min(_MOST_SPARE, round(expected / snapshot.target_file_bytes)))
+    return Layout(tuples=tuples, files=_files(snapshot, tuples, counts, history, known), spare=spare)
 
 
 def _files(
-    place: Place, tuples: Sequence[LogicalTuple], counts: Sequence[int], bytes_per_row: float, known: Known
+    snapshot: Snapshot, tuples: Sequence[LogicalTuple], counts: Sequence[int], bytes_per_row: float, known: Known
 ) -> list[PlannedFile]:
     return plan_files(
         tuples,
         counts,
         bytes_per_row=bytes_per_row,
-        target=place.target_file_bytes,
-        rule=place.version.rule,
-        spec=place.version.spec,
-        schema=place.version.schema,
+        target=snapshot.target_file_bytes,
+        rule=snapshot.version.rule,
+        spec=snapshot.version.spec,
+        schema=snapshot.version.schema,
         known=known,
     )
 
