@@ -19,7 +19,6 @@ from coalesce.model.values import from_python, to_python
 
 SMALL = "[#small]"
 DEFAULT_BELOW = 64 * 1024 * 1024
-DEFAULT_TARGET = 128 * 1024 * 1024
 # A tuple that has a physical partition of its own gives it up only below this share of the threshold, so that
 # one hovering around the threshold does not flip with every write.
 HYSTERESIS = 0.5

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Final, cast
 
 from coalesce.model.values import order_key
-from coalesce.predicate.expr import FALSE, TRUE, And, Bound, Constant, Expr, InRange, InSet, Not, Opaque, Or, Reference
+from coalesce.predicate.expr import FALSE, TRUE, And, Bound, Constant, Expr, InRange, InSet, Not, Opaque, Or
 from coalesce.predicate.render import to_sql
 from coalesce.predicate.tree import Kind, join, rewrite
 
-__all__ = ["conjuncts", "has_opaque", "normalize", "references", "to_sql"]
+__all__ = ["conjuncts", "has_opaque", "normalize", "to_sql"]
 
 
 def normalize(expr: Bound) -> Bound:
@@ -29,28 +29,6 @@ def conjuncts(expr: Bound) -> tuple[Bound, ...]:
             return ()
         case _:
             return (expr,)
-
-
-def references(expr: Bound) -> frozenset[int] | None:
-    """The ids of the columns the predicate reads, or None if an Opaque part does not say."""
-    found: set[int] = set()
-    todo: list[Expr] = [expr]
-    while todo:
-        match todo.pop():
-            case And(parts) | Or(parts):
-                todo.extend(parts)
-            case Not(part):
-                todo.append(part)
-            case Constant():
-                pass
-            case Opaque(_, columns):
-                if columns is None:
-                    return None
-                found.update(cast(frozenset[int], columns))
-            case leaf:
-                assert isinstance(leaf.column, Reference)
-                found.add(leaf.column.id)
-    return frozenset(found)
 
 
 def has_opaque(expr: Bound) -> bool:

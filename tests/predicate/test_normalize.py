@@ -25,7 +25,7 @@ from coalesce.predicate.expr import (
     Or,
     Reference,
 )
-from coalesce.predicate.normalize import conjuncts, normalize, references, to_sql
+from coalesce.predicate.normalize import conjuncts, normalize, to_sql
 from coalesce.predicate.sql.parse import parse
 from tests.predicate.reference import outcome
 
@@ -179,14 +179,6 @@ def test_conjuncts() -> None:
     assert conjuncts(TRUE) == ()
     assert conjuncts(FALSE) == (FALSE,)
     assert conjuncts(NULL) == (NULL,)
-
-
-def test_references() -> None:
-    """All columns that are read; not known if a part does not know."""
-    assert references(And((IsNull(K), Not(Or((InSet(APP, ("a",)), NULL)))))) == frozenset({1, 2})
-    assert references(And((IsNull(K), Opaque("f(m)", frozenset({4}))))) == frozenset({1, 4})
-    assert references(And((IsNull(K), Opaque("f(m)")))) is None
-    assert references(TRUE) == frozenset()
 
 
 def test_long_chains() -> None:

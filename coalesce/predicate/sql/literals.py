@@ -24,7 +24,6 @@ from coalesce.model.types import (
     INT16,
     INT32,
     INT64,
-    STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     AtomicType,
@@ -203,8 +202,3 @@ def _binary(text: str, position: int) -> Literal | None:
     if not re.fullmatch(r"[0-9A-Fa-f]*", text):
         return None
     return Literal(bytes.fromhex(text if len(text) % 2 == 0 else "0" + text), BINARY, position)
-
-
-def string(value: str, position: int | None = None) -> Literal:
-    """A string literal."""
-    return Literal(value, STRING, position)
