@@ -6,12 +6,11 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from coalesce.arrow.reshape import default_of, fitted, map_entries
-from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_schema, arrow_type, type_from_arrow
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
-from coalesce.model.types import Field, ListType, MapType, StructType, is_atomic
-from coalesce.table.match import inside, is_widening, matched, misfit, refusal
+from coalesce.model.types import Field, ListType, MapType, StructType
+from coalesce.table.match import inside, matched, misfits, refusal
 
 
 def conform(rows: pa.Table, schema: Schema, spec: Spec | None = None) -> pa.Table:
@@ -55,14 +54,7 @@ def _type_problems(given: pa.DataType, field: Field, place: str) -> Iterator[str
         case ListType(element) if _is_list(given):
             yield from _type_problems(given.value_type, element, f"{place}.element")
         case _:
-            try:
-                type_ = type_from_arrow(given, place)
-            except SchemaError as error:
-                yield str(error)
-                return
-            same = type_ == field.type and is_atomic(type_)
-            if not same and not (is_atomic(type_) and is_widening(type_, field.type)):
-                yield misfit(place, type_, field)
+            yield from misfits(lambda: type_from_arrow(given, place), place, field)
 
 
 def _decoded_type(given: pa.DataType) -> pa.DataType:

@@ -44,12 +44,18 @@ _HOUR: Final = 3_600_000_000
 _DAY: Final = 24 * _HOUR
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The value itself; of a floating-point number, the one value that stands for all Spark calls equal."""
+class _Named:
+    """A transform that has no parameter, and so is known by its name alone."""
+
+    __slots__ = ()
 
     def __str__(self) -> str:
-        return "identity"
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity(_Named):
+    """The value itself; of a floating-point number, the one value that stands for all Spark calls equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,43 +85,28 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
-class Year:
+class Year(_Named):
     """Years since 1970, in UTC."""
 
-    def __str__(self) -> str:
-        return "year"
-
 
 @dataclass(frozen=True, slots=True)
-class Month:
+class Month(_Named):
     """Months since 1970-01, in UTC."""
 
-    def __str__(self) -> str:
-        return "month"
-
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class Day(_Named):
     """The date, in UTC."""
 
-    def __str__(self) -> str:
-        return "day"
-
 
 @dataclass(frozen=True, slots=True)
-class Hour:
+class Hour(_Named):
     """Hours since 1970-01-01T00, in UTC."""
 
-    def __str__(self) -> str:
-        return "hour"
-
 
 @dataclass(frozen=True, slots=True)
-class Void:
+class Void(_Named):
     """Always NULL: what is left of a partition field that was dropped."""
-
-    def __str__(self) -> str:
-        return "void"
 
 
 Transform = Identity | Bucket | Truncate | Year | Month | Day | Hour | Void

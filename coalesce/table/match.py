@@ -5,12 +5,12 @@ is missing holds its default, or NULL if it may be, but a partition column witho
 type is widened; whatever would change a value is refused.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from coalesce.errors import SchemaError
 from coalesce.model.schema import did_you_mean
-from coalesce.model.types import DOUBLE, FLOAT, INTEGRAL_BITS, DecimalType, Field, Type
+from coalesce.model.types import DOUBLE, FLOAT, INTEGRAL_BITS, DecimalType, Field, Type, is_atomic
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.render import to_sql
 
@@ -75,9 +75,15 @@ def inside(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def misfit(place: str, given: object, field: Field) -> str:
-    """The sentence about a type that does not widen to the table's."""
-    return f"column {place!r} is {given}, which does not widen to the table's {field.type}; cast it."
+def misfits(own_type: Callable[[], Type], place: str, field: Field) -> Iterator[str]:
+    """The sentence about a type that is none of a table's (`own_type` fails), or does not widen to the field's."""
+    try:
+        given = own_type()
+    except SchemaError as error:
+        yield str(error)
+        return
+    if not is_atomic(given) or (given != field.type and not is_widening(given, field.type)):
+        yield f"column {place!r} is {given}, which does not widen to the table's {field.type}; cast it."
 
 
 def outside(count: int, predicate: Bound, example: Mapping[str, object] | None) -> str:

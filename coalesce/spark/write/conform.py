@@ -11,13 +11,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 from pyspark.sql import types as spark
 
-from coalesce.errors import SchemaError
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
-from coalesce.model.types import DecimalType, Field, ListType, MapType, PrimitiveType, StructType, Type, is_atomic
+from coalesce.model.types import DecimalType, Field, ListType, MapType, PrimitiveType, StructType, Type
 from coalesce.predicate.render import literal_sql
 from coalesce.spark.translate.schema import spark_type, type_from_spark
-from coalesce.table.match import inside, is_widening, matched, misfit, refusal
+from coalesce.table.match import inside, matched, misfits, refusal
 
 
 @dataclass(frozen=True)
@@ -89,14 +88,7 @@ def _type_problems(given: spark.DataType, field: Field, place: str) -> Iterator[
             yield from _type_problems(given.keyType, key, inside(place, "key"))
             yield from _type_problems(given.valueType, value, inside(place, "value"))
         case _:
-            try:
-                type_ = type_from_spark(given, place)
-            except SchemaError as error:
-                yield str(error)
-                return
-            same = type_ == field.type and is_atomic(type_)
-            if not same and not (is_atomic(type_) and is_widening(type_, field.type)):
-                yield misfit(place, type_, field)
+            yield from misfits(lambda: type_from_spark(given, place), place, field)
 
 
 # --- values ------------------------------------------------------------------------------------------------------

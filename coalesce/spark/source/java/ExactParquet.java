@@ -32,11 +32,27 @@ public class ExactParquet extends ParquetFileFormat {
     // A plain ParquetFileFormat, not super: the reader takes its format along to the executors, which lack this class.
     return new ParquetFileFormat()
         .buildReaderWithPartitionValues(
-            session, dataSchema, partitionSchema, requiredSchema, exact(filters), options, configuration);
+            reading(session, requiredSchema),
+            stored(dataSchema),
+            partitionSchema,
+            stored(requiredSchema),
+            pushed(filters),
+            options,
+            configuration);
+  }
+
+  /** The session whose settings a scan of these columns is read with. */
+  SparkSession reading(SparkSession session, StructType asked) {
+    return session;
+  }
+
+  /** Columns as the files have them. */
+  StructType stored(StructType asked) {
+    return asked;
   }
 
   /** The filters that are safe to skip row groups by. Spark checks all of them in the rows. */
-  Seq exact(Seq filters) {
+  Seq pushed(Seq filters) {
     return new Pushed(files).exact(filters);
   }
 }

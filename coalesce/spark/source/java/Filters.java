@@ -123,23 +123,28 @@ final class Filters {
     return false;
   }
 
-  /** Attributes without their qualifiers: `app` for `spark_catalog.default.events.app`. */
-  private static final class Bare extends AbstractPartialFunction {
-    private final Map names;
-
-    Bare(Map names) {
-      this.names = names;
-    }
+  /** What `Expression.transform` does to columns; everything else stays. */
+  private abstract static class OnColumns extends AbstractPartialFunction {
+    abstract Expression replaced(AttributeReference attribute);
 
     public boolean isDefinedAt(Object node) {
       return node instanceof AttributeReference;
     }
 
     public Object applyOrElse(Object node, Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
-      }
-      AttributeReference attribute = (AttributeReference) node;
+      return isDefinedAt(node) ? replaced((AttributeReference) node) : otherwise.apply(node);
+    }
+  }
+
+  /** Attributes without their qualifiers: `app` for `spark_catalog.default.events.app`. */
+  private static final class Bare extends OnColumns {
+    private final Map names;
+
+    Bare(Map names) {
+      this.names = names;
+    }
+
+    Expression replaced(AttributeReference attribute) {
       if (names != null && names.containsKey(attribute.exprId())) {
         attribute = attribute.withName((String) names.get(attribute.exprId()));
       }
@@ -153,18 +158,10 @@ final class Filters {
   }
 
   /** Attributes by name and type alone. */
-  private static final class Anonymous extends AbstractPartialFunction {
+  private static final class Anonymous extends OnColumns {
     private static final ExprId NOBODY = NamedExpression$.MODULE$.newExprId();
 
-    public boolean isDefinedAt(Object node) {
-      return node instanceof AttributeReference;
-    }
-
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
-      }
-      AttributeReference attribute = (AttributeReference) node;
+    Expression replaced(AttributeReference attribute) {
       return new AttributeReference(
           attribute.name(),
           attribute.dataType(),
@@ -206,22 +203,14 @@ final class Filters {
     return (Expression) expression.transform(new Places(columns));
   }
 
-  private static final class Places extends AbstractPartialFunction {
+  private static final class Places extends OnColumns {
     private final StructType columns;
 
     Places(StructType columns) {
       this.columns = columns;
     }
 
-    public boolean isDefinedAt(Object node) {
-      return node instanceof AttributeReference;
-    }
-
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
-      }
-      AttributeReference attribute = (AttributeReference) node;
+    Expression replaced(AttributeReference attribute) {
       return new BoundReference(columns.fieldIndex(attribute.name()), attribute.dataType(), true);
     }
   }

@@ -2,11 +2,9 @@ package coalesce.spark;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualNullSafe;
 import org.apache.spark.sql.sources.EqualTo;
@@ -29,8 +27,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import scala.Function1;
-import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -57,24 +53,16 @@ public class MappedParquet extends ExactParquet {
     return new MappedParquet(logical, stored, files);
   }
 
-  public Function1 buildReaderWithPartitionValues(
-      SparkSession session,
-      StructType dataSchema,
-      StructType partitionSchema,
-      StructType requiredSchema,
-      Seq filters,
-      Map options,
-      Configuration configuration) {
-    // A plain ParquetFileFormat, as in ExactParquet.
-    return new ParquetFileFormat()
-        .buildReaderWithPartitionValues(
-            hasBinaryDefault(requiredSchema) ? withoutBatches(session) : session,
-            struct(dataSchema, logical, stored),
-            partitionSchema,
-            struct(requiredSchema, logical, stored),
-            filters(exact(filters)),
-            options,
-            configuration);
+  SparkSession reading(SparkSession session, StructType asked) {
+    return hasBinaryDefault(asked) ? withoutBatches(session) : session;
+  }
+
+  StructType stored(StructType asked) {
+    return struct(asked, logical, stored);
+  }
+
+  Seq pushed(Seq filters) {
+    return filters(super.pushed(filters));
   }
 
   public boolean supportBatch(SparkSession session, StructType schema) {
@@ -83,7 +71,7 @@ public class MappedParquet extends ExactParquet {
 
   /** Spark's vectorised reader fills in missing columns of every type but binary; its row by row reader of all types. */
   private boolean hasBinaryDefault(StructType asked) {
-    StructField[] fields = struct(asked, logical, stored).fields();
+    StructField[] fields = stored(asked).fields();
     for (int i = 0; i < fields.length; i++) {
       if (fields[i].dataType() instanceof BinaryType && fields[i].metadata().contains(DEFAULT)) {
         return true;
@@ -151,6 +139,7 @@ public class MappedParquet extends ExactParquet {
     return CollectionConverters.asScala(named).toSeq();
   }
 
+  /** A branch for each kind: Spark's filters are classes of their own, and none can be copied under another name. */
   private Filter filter(Filter filter) {
     if (filter instanceof And) {
       Filter left = filter(((And) filter).left());
