@@ -1,7 +1,7 @@
 """A table of very many files of which only the entries exist, which is all that a plan looks at.
 
 Every day has 2,500 files of ten apps each, and each of the 5,000 apps is in five of them, as if every day had been
-written in five goes. 400 days make 1,000,000 files, 2,000,000 logical partitions and 10,000,000 references.
+written in five goes. 400 days make 1,000,000 files, 2,000,000 logical partitions and 10,000,000 postings.
 """
 
 from datetime import date, timedelta
@@ -42,13 +42,13 @@ def _entries(version: Version, day: date) -> Entries:
     """The entries of one day, column by column: one at a time would take minutes."""
     dt, app = version.spec.fields
     chance = np.random.default_rng(day.toordinal())
-    count, references = FILES_PER_DAY, FILES_PER_DAY * APPS_PER_FILE
+    count, postings = FILES_PER_DAY, FILES_PER_DAY * APPS_PER_FILE
     apps = pa.array([f"app-{i:05d}" for i in range(APPS)])
     tuples = pa.StructArray.from_arrays(
-        [_repeated(day, references, pa.date32()), pa.concat_arrays([apps] * GOES), _repeated(ROWS_PER_APP, references)],
+        [_repeated(day, postings, pa.date32()), pa.concat_arrays([apps] * GOES), _repeated(ROWS_PER_APP, postings)],
         [f"f{dt.field_id}", f"f{app.field_id}", "rows"],
     )
-    offsets = pa.array(np.arange(0, references + 1, APPS_PER_FILE, dtype=np.int32))
+    offsets = pa.array(np.arange(0, postings + 1, APPS_PER_FILE, dtype=np.int32))
     names = chance.integers(0, 2**62, count).tolist()
     columns = {
         "path": pa.array([f"data/{day:%Y%m%d}/_dt={day}/_app=%5B%23small%5D/{name:016x}.parquet" for name in names]),

@@ -13,7 +13,7 @@ from coalesce.model.transforms import Transform, result_type
 from coalesce.model.version import ManifestRef, Version
 
 
-def check_references(version: Version, document: Node) -> None:
+def check_consistency(version: Version, document: Node) -> None:
     """Refuse a version whose parts do not fit together."""
     specs = {s.spec_id: s for s in version.specs}
     _check_distinct(document["specs"], "spec_id", [s.spec_id for s in version.specs])

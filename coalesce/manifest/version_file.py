@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, assert_never
 
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
-from coalesce.manifest.consistency import check_references
+from coalesce.manifest.consistency import check_consistency
 from coalesce.manifest.document import Node, parse
 from coalesce.manifest.paths import is_manifest_path, version_path
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
@@ -196,7 +196,7 @@ def decode_version(data: bytes, number: int) -> Version:
         raise CorruptMetadata(file, str(error)) from error
     except RecursionError:
         raise document["schema"].wrong("its types are nested too deeply.") from None
-    check_references(version, document)
+    check_consistency(version, document)
     return version
 
 

@@ -1,6 +1,6 @@
 """The index over one manifest: distinct tuples, sorted, with a posting list from each to its files.
 
-Every (file, tuple) pair of the manifest is a *reference*. References are sorted by tuple; `starts` cuts them into
+Every (file, tuple) pair of the manifest is a *posting*. Postings are sorted by tuple; `starts` cuts them into
 runs of one tuple each, so a tuple is found by search and its files are a slice. Components are kept as codes into
 the field's sorted distinct values, so that a leaf of a predicate is answered once per distinct value, and a point,
 an IN-list, a range or a prefix on any field is a slice of that field's own order. All of it is built on first use
@@ -33,8 +33,8 @@ from coalesce.predicate.tuple_domains import component_domain
 Positions = npt.NDArray[np.int64]
 
 # What the index takes, once all of it is built
-_REFERENCE_BYTES = 20  # for a reference: its file, rows and tuple, its place in the order of files
-_TUPLE_BYTES = 8  # for a tuple: where its references start
+_POSTING_BYTES = 20  # for a posting: its file, rows and tuple, its place in the order of files
+_TUPLE_BYTES = 8  # for a tuple: where its postings start
 _COMPONENT_BYTES = 12  # for a component of a tuple: its code, its place in the component's order
 _CODE_BYTES, _OBJECT_BYTES = 16, 64  # for a value in a domain: its codes, a Python object if its type has no keys
 
@@ -87,17 +87,17 @@ class ManifestIndex:
     @property
     def nbytes(self) -> int:
         """About how much memory it takes. What every plan needs counts from the start, the rest when it is there."""
-        references = self._reference_total
-        tuples = self.tuple_count if "_built" in self.__dict__ else references  # each once, as far as is known
+        postings = self._posting_total
+        tuples = self.tuple_count if "_built" in self.__dict__ else postings  # each once, as far as is known
         per_tuple = _TUPLE_BYTES + _COMPONENT_BYTES * len(self.entries.field_ids)
-        return self._entries_bytes + references * _REFERENCE_BYTES + tuples * per_tuple + self._domains_bytes
+        return self._entries_bytes + postings * _POSTING_BYTES + tuples * per_tuple + self._domains_bytes
 
     @cached_property
     def _entries_bytes(self) -> int:
         return int(self.entries.core.nbytes) + self.entries.unread
 
     @cached_property
-    def _reference_total(self) -> int:
+    def _posting_total(self) -> int:
         return len(whole(self.entries.core.column("tuples")).values)
 
     # --- files -------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class ManifestIndex:
         found: list[str] = self.entries.core.column("path").take(column_from(files)).to_pylist()
         return found
 
-    # --- references, sorted by tuple ---------------------------------------------------------------------------
+    # --- postings, sorted by tuple ---------------------------------------------------------------------------
 
     @cached_property
     def _built(self) -> "_References":
@@ -142,40 +142,40 @@ class ManifestIndex:
         """The component at `position` of the spec's fields."""
         return self._built.components[position]
 
-    def references(self, tuples: Positions) -> Positions:
-        """The references of some tuples, as positions into `reference_file` and `reference_rows`."""
+    def postings(self, tuples: Positions) -> Positions:
+        """The postings of some tuples, as positions into `posting_file` and `posting_rows`."""
         return runs(self._built.starts, tuples)
 
-    def reference_counts(self, tuples: Positions) -> Positions:
-        """How many references each of some tuples has."""
+    def posting_counts(self, tuples: Positions) -> Positions:
+        """How many postings each of some tuples has."""
         starts = self._built.starts
         return starts[tuples + 1] - starts[tuples]
 
-    def references_in(self, files: Positions) -> Positions:
-        """The references of some files, likewise; those of a file together."""
+    def postings_in(self, files: Positions) -> Positions:
+        """The postings of some files, likewise; those of a file together."""
         order, starts = self._by_file
         return order[runs(starts, files)].astype(np.int64)
 
     @cached_property
     def _by_file(self) -> tuple[npt.NDArray[np.int32], Positions]:
-        """The references file by file, and where those of each file begin."""
-        counts = np.bincount(self.reference_file, minlength=len(self.entries))
-        order = np.argsort(self.reference_file, kind="stable").astype(np.int32)
+        """The postings file by file, and where those of each file begin."""
+        counts = np.bincount(self.posting_file, minlength=len(self.entries))
+        order = np.argsort(self.posting_file, kind="stable").astype(np.int32)
         return order, np.concatenate(([0], np.cumsum(counts)))
 
     @property
-    def reference_file(self) -> npt.NDArray[np.int32]:
-        """The file of each reference."""
+    def posting_file(self) -> npt.NDArray[np.int32]:
+        """The file of each posting."""
         return self._built.file
 
     @property
-    def reference_rows(self) -> Positions:
-        """The rows of each reference; -1 where the count is unknown."""
+    def posting_rows(self) -> Positions:
+        """The rows of each posting; -1 where the count is unknown."""
         return self._built.rows
 
     @cached_property
-    def reference_tuple(self) -> npt.NDArray[np.int32]:
-        """The distinct tuple of each reference."""
+    def posting_tuple(self) -> npt.NDArray[np.int32]:
+        """The distinct tuple of each posting."""
         starts = self._built.starts
         return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
 

@@ -123,9 +123,9 @@ def _satisfied(planned: PlannedManifest, judge: Judge) -> Mask:
     """In which of the planned files every tuple surely satisfies the conjunct, not only those that were looked for."""
     index, spec = planned.index, planned.spec
     sure = np.ones(len(index.entries), np.bool_)
-    pairs = index.references_in(planned.files)
+    pairs = index.postings_in(planned.files)
     outcomes = judge.at_pairs(spec, index, pairs)
-    sure[index.reference_file[pairs[~must_be_true(outcomes)]]] = False
+    sure[index.posting_file[pairs[~must_be_true(outcomes)]]] = False
     if len(planned.unknown_files):
         sure[planned.unknown_files] = must_be_true(judge.at_files(spec, index, planned.unknown_files))
     return sure[planned.files]

@@ -43,7 +43,7 @@ JudgeOpaque = Callable[[Opaque, Tuples], Outcomes | None]
 class PlannedManifest:
     """What a plan keeps of one manifest.
 
-    `files` are the positions of the files to read; `references` those of the (file, tuple) pairs that may match, with
+    `files` are the positions of the files to read; `postings` those of the (file, tuple) pairs that may match, with
     the possible `outcomes` of the predicate at each; `unknown_files` are the files among `files` whose tuples are
     unknown, with `unknown_outcomes`.
     """
@@ -52,19 +52,19 @@ class PlannedManifest:
     spec: Spec
     index: ManifestIndex
     files: Positions
-    references: Positions
+    postings: Positions
     outcomes: Outcomes
     unknown_files: Positions
     unknown_outcomes: Outcomes
 
     def only(self, wanted: Mask) -> "PlannedManifest":
         """The same for some of the files: `wanted` says which, for every file of the manifest."""
-        pairs = wanted[self.index.reference_file[self.references]]
+        pairs = wanted[self.index.posting_file[self.postings]]
         unknown = wanted[self.unknown_files]
         return replace(
             self,
             files=self.files[wanted[self.files]],
-            references=self.references[pairs],
+            postings=self.postings[pairs],
             outcomes=self.outcomes[pairs],
             unknown_files=self.unknown_files[unknown],
             unknown_outcomes=self.unknown_outcomes[unknown],
@@ -76,7 +76,7 @@ class PlannedManifest:
         Rows of pairs that were ruled out do not match; those of the others do in the files not in doubt.
         """
         doubt = np.zeros(len(self.index.entries), np.bool_)
-        doubt[self.index.reference_file[self.references[~must_be_true(self.outcomes)]]] = True
+        doubt[self.index.posting_file[self.postings[~must_be_true(self.outcomes)]]] = True
         doubt[self.unknown_files[~must_be_true(self.unknown_outcomes)]] = True
         return doubt
 
@@ -108,9 +108,9 @@ class Judge:
 
     def at_pairs(self, spec: Spec, index: ManifestIndex, pairs: Positions) -> Outcomes:
         """The possible outcomes at (file, tuple) pairs: the tuple is known, the file has statistics."""
-        tuples = index.reference_tuple[pairs]
+        tuples = index.posting_tuple[pairs]
         domains = index.tuple_domains(spec, self.schema, self.columns, tuples)
-        _add_statistics(domains, self.statistics(index), index.reference_file[pairs])
+        _add_statistics(domains, self.statistics(index), index.posting_file[pairs])
         return self.outcomes(domains, len(pairs), tuples=(spec, index, tuples))
 
     def at_files(self, spec: Spec, index: ManifestIndex, files: Positions) -> Outcomes:
@@ -165,13 +165,13 @@ def plan_manifest(judge: Judge, ref: ManifestRef, spec: Spec, index: ManifestInd
     exact = {f.source_id for f in spec.fields if isinstance(f.transform, Identity)}
     tuples, outcomes = _matching_tuples(judge, spec, index)
     if judge.columns <= exact:
-        pairs = index.references(tuples)
-        pair_outcomes = outcomes.repeat(index.reference_counts(tuples))
+        pairs = index.postings(tuples)
+        pair_outcomes = outcomes.repeat(index.posting_counts(tuples))
     else:
         pairs, pair_outcomes = _by_statistics(judge, spec, index, tuples)
     unknown, unknown_outcomes = _unknown_files(judge, spec, index)
     keep = np.zeros(len(index.entries), np.bool_)
-    keep[index.reference_file[pairs]] = True
+    keep[index.posting_file[pairs]] = True
     keep[unknown] = True
     return PlannedManifest(ref, spec, index, keep.nonzero()[0], pairs, pair_outcomes, unknown, unknown_outcomes)
 
@@ -259,10 +259,10 @@ def _by_statistics(judge: Judge, spec: Spec, index: ManifestIndex, tuples: Posit
     others = {column_id: d for column_id, d in judge.statistics(index).items() if column_id not in sources}
     in_file = may_be_true(judge.outcomes(others, len(index.entries)))
     if len(tuples) == index.tuple_count:
-        pairs = np.sort(index.references_in(np.flatnonzero(in_file)))
+        pairs = np.sort(index.postings_in(np.flatnonzero(in_file)))
     else:
-        pairs = index.references(tuples)
-        pairs = pairs[in_file[index.reference_file[pairs]]]
+        pairs = index.postings(tuples)
+        pairs = pairs[in_file[index.posting_file[pairs]]]
     outcomes = judge.at_pairs(spec, index, pairs)
     may = may_be_true(outcomes)
     return pairs[may], outcomes[may]

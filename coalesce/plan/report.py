@@ -75,7 +75,7 @@ def make_report(
         domains = index.tuple_domains(spec, version.schema, judge.columns)
         tuples = may_be_true(judge.outcomes(domains, index.tuple_count, tuples=(spec, index, None)))
         by_tuple = by_key & ~index.trusted
-        by_tuple[index.reference_file[tuples[index.reference_tuple]]] = True
+        by_tuple[index.posting_file[tuples[index.posting_tuple]]] = True
         after_tuples.add(by_tuple, index.bytes)
     stages.append(after_keys.stage("physical keys", "the value or group each file's directory stands for"))
     stages.append(after_tuples.stage("logical tuples", "the tuples each file is known to hold"))

@@ -44,10 +44,10 @@ def count_rows(plan: Plan, scan: ScanPlan) -> int:
     unsure: list[PlannedManifest] = []
     for planned in plan.manifests:
         index = planned.index
-        rows = index.reference_rows[planned.references]
+        rows = index.posting_rows[planned.postings]
         doubt = planned.in_doubt()
-        doubt[index.reference_file[planned.references[rows < 0]]] = True
-        total += int(rows[~doubt[index.reference_file[planned.references]]].sum())
+        doubt[index.posting_file[planned.postings[rows < 0]]] = True
+        total += int(rows[~doubt[index.posting_file[planned.postings]]].sum())
         total += int(index.rows[planned.unknown_files[~doubt[planned.unknown_files]]].sum())
         if doubt.any():
             unsure.append(planned.only(doubt))
@@ -113,11 +113,11 @@ def extreme_value(plan: Plan, column: Field, scan: ScanPlan, *, greatest: bool) 
 def _component_bounds(planned: PlannedManifest, position: int, doubt: Mask, greatest: bool) -> dict[int, Value]:
     """For each of some files the value of a component that is nearest the end looked for; None if all are NULL."""
     index, component = planned.index, planned.index.component(position)
-    pairs = planned.references[doubt[index.reference_file[planned.references]]]
+    pairs = planned.postings[doubt[index.posting_file[planned.postings]]]
     type_ = index.entries.tuple_type(planned.spec.fields[position].field_id)
     values = [*values_of(type_, component.values), None]
     found: dict[int, Value] = {}
-    files, codes = index.reference_file[pairs].tolist(), component.codes[index.reference_tuple[pairs]].tolist()
+    files, codes = index.posting_file[pairs].tolist(), component.codes[index.posting_tuple[pairs]].tolist()
     for file, code in zip(files, codes, strict=True):
         found[file] = _better(found.get(file), values[code], greatest)
     return found
@@ -154,9 +154,9 @@ def _identity_position(planned: PlannedManifest, column: Field) -> int | None:
 def _components(planned: PlannedManifest, position: int, inside: Mask) -> list[Value]:
     """The distinct values of a component in the planned pairs of some files."""
     index = planned.index
-    pairs = planned.references[inside[index.reference_file[planned.references]]]
+    pairs = planned.postings[inside[index.posting_file[planned.postings]]]
     component = index.component(position)
-    codes = np.unique(component.codes[index.reference_tuple[pairs]])
+    codes = np.unique(component.codes[index.posting_tuple[pairs]])
     type_ = index.entries.tuple_type(planned.spec.fields[position].field_id)
     values: list[Value] = values_of(type_, component.values.take(pa.array(codes[codes >= 0])))
     return [*([None] if len(codes) and codes[0] < 0 else []), *values]
@@ -185,10 +185,10 @@ def _is_nan(value: Value) -> bool:
 
 
 def _partitions(planned: PlannedManifest) -> list[LogicalPartition]:
-    index, pairs = planned.index, planned.references
-    tuples, inverse = np.unique(index.reference_tuple[pairs], return_inverse=True)
-    file = index.reference_file[pairs]
-    rows = index.reference_rows[pairs]
+    index, pairs = planned.index, planned.postings
+    tuples, inverse = np.unique(index.posting_tuple[pairs], return_inverse=True)
+    file = index.posting_file[pairs]
+    rows = index.posting_rows[pairs]
     share = index.bytes[file] * rows / np.maximum(index.rows[file], 1)
     files = np.bincount(inverse, minlength=len(tuples))
     known = np.bincount(inverse, weights=rows < 0, minlength=len(tuples)) == 0

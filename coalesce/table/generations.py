@@ -43,9 +43,9 @@ def layouts(plan: Plan) -> list[Layout]:
             total.files += int(inside.sum())
             total.rows += int(index.rows[inside].sum())
             total.bytes += int(index.bytes[inside].sum())
-            pairs = inside[index.reference_file]
+            pairs = inside[index.posting_file]
             total.pairs += int(pairs.sum())
-            total.tuples += len(np.unique(index.reference_tuple[pairs]))
+            total.tuples += len(np.unique(index.posting_tuple[pairs]))
     return [
         Layout(
             spec_id=spec_id,

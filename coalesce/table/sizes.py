@@ -37,11 +37,11 @@ def measured(version: Version, load: LoadManifests, tuples: Sequence[LogicalTupl
 
 
 def _add(planned: PlannedManifest, sizes: dict[LogicalTuple, int], alone: set[LogicalTuple]) -> None:
-    index, pairs = planned.index, planned.references
-    found, inverse = np.unique(index.reference_tuple[pairs], return_inverse=True)
-    file = index.reference_file[pairs]
+    index, pairs = planned.index, planned.postings
+    found, inverse = np.unique(index.posting_tuple[pairs], return_inverse=True)
+    file = index.posting_file[pairs]
     # A tuple's bytes are its share of its files, by rows; an unknown count has none.
-    share = index.bytes[file] * np.maximum(index.reference_rows[pairs], 0) / np.maximum(index.rows[file], 1)
+    share = index.bytes[file] * np.maximum(index.posting_rows[pairs], 0) / np.maximum(index.rows[file], 1)
     held = np.bincount(inverse, weights=share, minlength=len(found))
     is_alone = np.bincount(inverse, weights=_ungrouped(index)[file], minlength=len(found)) > 0
     columns = []

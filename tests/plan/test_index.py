@@ -90,11 +90,11 @@ def test_posting_lists_are_a_dictionary(manifest: tuple[list[AtomicType], list[D
     tuples = tuples_of(types, index)
     assert tuples == sorted(expected)
     for position, key in enumerate(tuples):
-        pairs = index.references(np.array([position]))
-        found = zip(index.reference_file[pairs].tolist(), index.reference_rows[pairs].tolist(), strict=True)
+        pairs = index.postings(np.array([position]))
+        found = zip(index.posting_file[pairs].tolist(), index.posting_rows[pairs].tolist(), strict=True)
         assert list(found) == expected[key]
-        assert set(index.reference_tuple[pairs].tolist()) == {position}
-        assert index.reference_counts(np.array([position])).tolist() == [len(expected[key])]
+        assert set(index.posting_tuple[pairs].tolist()) == {position}
+        assert index.posting_counts(np.array([position])).tolist() == [len(expected[key])]
     assert index.trusted.tolist() == [f.trusted for f in files]
     assert index.untrusted_files.tolist() == [n for n, f in enumerate(files) if not f.trusted]
 
@@ -108,10 +108,10 @@ def test_several_tuples_and_several_files_at_once(
     _, _, index = made(types, files)
     tuples = data.draw(st.sets(st.integers(0, index.tuple_count - 1))) if index.tuple_count else set()
     asked = np.array(sorted(tuples), np.int64)
-    assert index.references(asked).tolist() == np.flatnonzero(np.isin(index.reference_tuple, asked)).tolist()
+    assert index.postings(asked).tolist() == np.flatnonzero(np.isin(index.posting_tuple, asked)).tolist()
     wanted = np.array(sorted(data.draw(st.sets(st.integers(0, len(files) - 1))) if files else []), np.int64)
-    inside = np.flatnonzero(np.isin(index.reference_file, wanted)).tolist()
-    assert sorted(index.references_in(wanted).tolist()) == inside
+    inside = np.flatnonzero(np.isin(index.posting_file, wanted)).tolist()
+    assert sorted(index.postings_in(wanted).tolist()) == inside
 
 
 @given(manifests(), st.data())
@@ -140,9 +140,9 @@ def test_floats_that_are_equal_to_spark_are_one_tuple(type_: AtomicType) -> None
     assert [str(v) for v in index.component(0).values.to_pylist()] == ["0.0", "1.5", "nan"]
     assert index.tuple_count == 4
     zero = int(np.flatnonzero(index.component(0).codes == 0)[0])
-    assert index.reference_file[index.references(np.array([zero]))].tolist() == [0, 1]
+    assert index.posting_file[index.postings(np.array([zero]))].tolist() == [0, 1]
     last = int(np.flatnonzero(index.component(0).codes == 2)[0])
-    assert index.reference_file[index.references(np.array([last]))].tolist() == [0, 1]
+    assert index.posting_file[index.postings(np.array([last]))].tolist() == [0, 1]
 
 
 def test_null_in_a_later_component_has_a_place_of_its_own() -> None:
@@ -153,7 +153,7 @@ def test_null_in_a_later_component_has_a_place_of_its_own() -> None:
     _, _, index = made(types, files)
     assert tuples_of(types, index) == sorted(posted(types, files))
     assert index.tuple_count == len(tuples)
-    assert sorted(index.reference_file[index.references(np.arange(len(tuples)))].tolist()) == list(range(len(tuples)))
+    assert sorted(index.posting_file[index.postings(np.arange(len(tuples)))].tolist()) == list(range(len(tuples)))
 
 
 def test_a_manifest_of_nothing() -> None:
@@ -161,7 +161,7 @@ def test_a_manifest_of_nothing() -> None:
     schema, spec, index = made([STRING, INT64], [])
     assert index.tuple_count == 0
     nothing = np.empty(0, np.int64)
-    assert index.references(nothing).tolist() == index.references_in(nothing).tolist() == []
+    assert index.postings(nothing).tolist() == index.postings_in(nothing).tolist() == []
     assert index.component(0).tuples(np.array([0])).tolist() == []
     assert (
         index.tuple_domains(spec, schema, {1, 2})[1].outcomes(InSet(Reference(1, "c1", STRING), ("a",))).tolist() == []
@@ -173,7 +173,7 @@ def test_a_table_without_partitions_has_one_tuple() -> None:
     """The empty one, in every file whose entry lists it."""
     _, _, index = made([], [file_of(0, [()]), file_of(1, None), file_of(2, [()])])
     assert index.tuple_count == 1
-    assert index.reference_file[index.references(np.array([0]))].tolist() == [0, 2]
+    assert index.posting_file[index.postings(np.array([0]))].tolist() == [0, 2]
     assert index.untrusted_files.tolist() == [1]
 
 

@@ -165,20 +165,20 @@ assert "pandas" not in sys.modules
 def test_the_estimate_of_memory_is_honest(copies: int, per_file: int, everything: bool) -> None:
     """Within a factor of two of what Arrow, NumPy and Python hold for it, whatever plans have asked for."""
     version = make_version(APPS, ["app"])
-    references = 40_000
-    names = [f"application-{n // copies:06d}" for n in range(references)]
+    postings = 40_000
+    names = [f"application-{n // copies:06d}" for n in range(postings)]
     files = [
         DataFile(
             path=f"data/0123456789abcdef/_app=%5B%23small%5D/{n:08d}.parquet",
             spec_id=0,
             rows=per_file,
             bytes=1,
-            tuples=tuple((names[(n * per_file + i) * 7919 % references],) for i in range(per_file)),
+            tuples=tuple((names[(n * per_file + i) * 7919 % postings],) for i in range(per_file)),
             tuple_rows=(1,) * per_file,
             complete=True,
             statistics={2: ColumnStatistics(lower=n, upper=n + 1, null_count=0)},
         )
-        for n in range(references // per_file)
+        for n in range(postings // per_file)
     ]
     encoded = encode_manifest(from_files(files, version.spec, version.schema))
     del files, names
@@ -190,9 +190,9 @@ def test_the_estimate_of_memory_is_honest(copies: int, per_file: int, everything
         domain.outcomes(InSet(Reference(1, "app", STRING), ("application-000001",)))
         index.component(0).tuples(np.array([0]))
         if everything:
-            index.references_in(np.array([0]))
+            index.postings_in(np.array([0]))
             index.statistics_domain(2, version.schema.atomic(2))  # type: ignore[arg-type]
-            assert len(index.reference_tuple) == references
+            assert len(index.posting_tuple) == postings
         return index
 
     load()  # what the first use of a function keeps for itself is not the manifest's

@@ -160,11 +160,11 @@ def _position(spec: Spec, column_id: int) -> int | None:
 
 def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
     component = index.component(position)
-    codes = component.codes[index.reference_tuple]
+    codes = component.codes[index.posting_tuple]
     highest = np.full(len(index.entries), -1, np.int32)  # -1 is NULL; a file without rows may have any value
     lowest = np.full(len(index.entries), np.iinfo(np.int32).max, np.int32)
-    np.maximum.at(highest, index.reference_file, codes)
-    np.minimum.at(lowest, index.reference_file, codes)
+    np.maximum.at(highest, index.posting_file, codes)
+    np.minimum.at(lowest, index.posting_file, codes)
     values = component.values.take(pa.array(np.maximum(highest, 0), mask=highest < 0))
     known = np.asarray(lowest >= highest)
     if len(index.untrusted_files) == 0:

@@ -63,8 +63,8 @@ def matching(plan: Plan) -> tuple[int, int]:
     total_bytes, total_rows = 0.0, 0
     for planned in plan.manifests:
         index = planned.index
-        files = index.reference_file[planned.references]
-        rows = index.reference_rows[planned.references]
+        files = index.posting_file[planned.postings]
+        rows = index.posting_rows[planned.postings]
         # A tuple whose count is unknown may be all of its file.
         rows = np.where(rows < 0, index.rows[files], rows)
         share = rows / np.maximum(index.rows[files], 1)
