@@ -14,7 +14,7 @@ PACKAGE = Path(coalesce.__file__).parent
 LAYERS = [
     {"distribution"},
     {"errors"},
-    {"arguments"},
+    {"arguments", "recent"},
     {"model"},
     {"predicate"},
     {"plan", "manifest", "storage"},

@@ -19,7 +19,7 @@ from coalesce.model.arrow_schema import FIELD_ID, arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
-from coalesce.model.spec import Spec
+from coalesce.model.spec import Spec, file_order
 from coalesce.table.layout import MAX_TUPLES_PER_FILE, cuts
 
 # In a file that many tuples share, a row group is what it costs to read one of them; much smaller and the footer,
@@ -99,10 +99,8 @@ def encoded_bytes(rows: pa.Table, schema: Schema, spec: Spec) -> int:
 
 def _physical(rows: pa.Table, schema: Schema, spec: Spec, lineage: pa.Table | None) -> pa.Table:
     """The rows as a file holds them: physical names and ids, partition columns last, then lineage."""
-    sources = dict.fromkeys(f.source_id for f in spec.fields)
-    last = [field for i in sources if (field := schema.by_id(i)) is not None]
-    ordered = Schema((*(f for f in schema if f.id not in sources), *last))
-    physical = arrow_schema(ordered, physical=True)
+    ordered = file_order(schema, spec)
+    physical = arrow_schema(Schema(tuple(ordered)), physical=True)
     columns = [
         # The same buffers under other names, at every level.
         pa.chunked_array([chunk.view(field.type) for chunk in rows.column(logical.name).chunks], field.type)

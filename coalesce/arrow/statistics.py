@@ -10,7 +10,7 @@ from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.entries import value_range
 from coalesce.model.schema import Schema
 from coalesce.model.types import FLOATING, AtomicType, Value
-from coalesce.predicate.tuple_domains import successor
+from coalesce.predicate.encoding import successor
 
 # Characters or bytes of a bound: a manifest keeps two for every file and column, and a prefix prunes almost as well.
 MAX_BOUND_LENGTH: Final = 32

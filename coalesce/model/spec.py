@@ -12,7 +12,7 @@ from coalesce.arguments import check_texts
 from coalesce.errors import SpecError
 from coalesce.model.schema import Schema
 from coalesce.model.transforms import Identity, Transform, Void, result_type, transform
-from coalesce.model.types import AtomicType, Value, is_atomic
+from coalesce.model.types import AtomicType, Field, Value, is_atomic
 
 LogicalTuple = tuple[Value, ...]
 
@@ -60,9 +60,23 @@ class Spec:
         """The ids of the columns that tuples say something of."""
         return frozenset(f.source_id for f in self.fields if not isinstance(f.transform, Void))
 
+    def identity_position(self, column_id: int) -> int | None:
+        """Where in its tuples the column itself stands, if it does."""
+        for position, field in enumerate(self.fields):
+            if field.source_id == column_id and isinstance(field.transform, Identity):
+                return position
+        return None
+
     def types(self, schema: Schema) -> tuple[AtomicType, ...]:
         """The types of a tuple's components under `schema`."""
         return tuple(field_type(f, schema) for f in self.fields)
+
+
+def file_order(schema: Schema, spec: Spec) -> list[Field]:
+    """The columns as a data file has them: those the spec's tuples are made of come last."""
+    sources = dict.fromkeys(f.source_id for f in spec.fields)
+    last = [found for i in sources if (found := schema.by_id(i)) is not None]
+    return [*(f for f in schema if f.id not in sources), *last]
 
 
 def field_type(field: PartitionField, schema: Schema) -> AtomicType:

@@ -30,6 +30,7 @@ from coalesce.model.types import (
 from coalesce.model.values import integer_range, order_key
 from coalesce.predicate import render
 from coalesce.predicate.coercion import cast_value, common_type
+from coalesce.predicate.encoding import successor
 from coalesce.predicate.expr import (
     FALSE,
     NULL,
@@ -384,15 +385,4 @@ def with_prefix(column: Reference, prefix: str) -> Bound:
     """The column starts with `prefix`: a range up to the next text that does not."""
     if not prefix:
         return Not(InSet(column, ()))
-    return InRange(column, prefix, True, _after_prefix(prefix), False)
-
-
-def _after_prefix(prefix: str) -> str | None:
-    """The least text above all that start with `prefix`; None if there is none."""
-    while prefix:
-        code = ord(prefix[-1])
-        prefix = prefix[:-1]
-        if code < 0x10FFFF:
-            # There is no character between U+D7FF and U+E000.
-            return prefix + chr(0xE000 if code == 0xD7FF else code + 1)
-    return None
+    return InRange(column, prefix, True, successor(prefix), False)

@@ -168,3 +168,15 @@ def sort_distinct(type_: AtomicType, distinct: pa.Array) -> tuple[list[Value], C
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return values_of(type_, distinct.take(column_from(order))), ranks
+
+
+def successor(prefix: str | bytes) -> str | bytes | None:
+    """The smallest value greater than everything that starts with `prefix`; None if there is none."""
+    if isinstance(prefix, bytes):
+        stripped = prefix.rstrip(b"\xff")
+        return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
+    text = prefix.rstrip("\U0010ffff")
+    if not text:
+        return None
+    last = ord(text[-1]) + 1
+    return text[:-1] + chr(0xE000 if 0xD800 <= last <= 0xDFFF else last)  # surrogates are no characters

@@ -30,7 +30,7 @@ from coalesce.model.transforms import (
 from coalesce.model.types import BINARY, STRING, AtomicType, Value
 from coalesce.model.values import values_of
 from coalesce.predicate.domains import Domain, Hashed, Interval, Unknown
-from coalesce.predicate.encoding import HIGHEST, LOWEST, encode, encode_values, keys_of
+from coalesce.predicate.encoding import HIGHEST, LOWEST, encode, encode_values, keys_of, successor
 from coalesce.predicate.outcomes import Mask
 
 
@@ -112,18 +112,6 @@ def _last_with_prefix(value: Value, width: int) -> Value:
     """
     assert isinstance(value, str | bytes)
     return value if len(value) < width else successor(value)
-
-
-def successor(prefix: str | bytes) -> str | bytes | None:
-    """The smallest value greater than everything that starts with `prefix`; None if there is none."""
-    if isinstance(prefix, bytes):
-        stripped = prefix.rstrip(b"\xff")
-        return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
-    text = prefix.rstrip("\U0010ffff")
-    if not text:
-        return None
-    last = ord(text[-1]) + 1
-    return text[:-1] + chr(0xE000 if 0xD800 <= last <= 0xDFFF else last)  # surrogates are no characters
 
 
 def _values(components: pa.Array) -> list[Value]:

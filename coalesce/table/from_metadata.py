@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from coalesce.model.spec import LogicalTuple
-from coalesce.model.transforms import Identity
 from coalesce.model.types import FLOATING, Field, Value
 from coalesce.model.values import values_of
 from coalesce.plan.plan import Plan
@@ -61,7 +60,7 @@ def distinct_values(plan: Plan, column: Field, scan: ScanPlan) -> list[Value]:
     found: dict[Hashable, Value] = {}
     unsure: list[PlannedManifest] = []
     for planned in plan.manifests:
-        position = _identity_position(planned, column)
+        position = planned.spec.identity_position(column.id)
         doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
         doubt[planned.unknown_files] = True
         if position is not None:
@@ -85,7 +84,7 @@ def extreme_value(plan: Plan, column: Field, scan: ScanPlan, *, greatest: bool) 
     best: Value = None
     candidates: list[tuple[Any, PlannedManifest, int]] = []
     for planned in plan.manifests:
-        position = _identity_position(planned, column)
+        position = planned.spec.identity_position(column.id)
         doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
         doubt[planned.unknown_files] = True
         if position is not None:
@@ -141,14 +140,6 @@ def _better(best: Value, value: Value, greatest: bool) -> Value:
     if value is None or best is None:
         return best if value is None else value
     return value if (_order(value) > _order(best)) == greatest and _order(value) != _order(best) else best
-
-
-def _identity_position(planned: PlannedManifest, column: Field) -> int | None:
-    """Where the column itself stands in the tuples of a manifest, if it does."""
-    for position, field in enumerate(planned.spec.fields):
-        if field.source_id == column.id and isinstance(field.transform, Identity):
-            return position
-    return None
 
 
 def _components(planned: PlannedManifest, position: int, inside: Mask) -> list[Value]:

@@ -12,8 +12,8 @@ from coalesce.model.spec import LogicalTuple, PartitionField, Spec
 from coalesce.model.transforms import Bucket, Identity, Truncate, Void, source_bounds
 from coalesce.model.types import BINARY, STRING, Value
 from coalesce.model.values import order_key
+from coalesce.predicate.encoding import successor
 from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InBuckets, InRange, InSet, IsNull, Or, Reference
-from coalesce.predicate.tuple_domains import successor
 from coalesce.table.layout import one_nan
 
 

@@ -47,7 +47,7 @@ def test_the_cache_never_holds_more_than_its_bound(tmp_path: Path) -> None:
     table.manifests = Manifests(table.storage, cache)
     for _ in range(2):
         assert table.plan("app LIKE 'app-00%'").file_count == 1000
-        assert 0 < cache.nbytes <= cache.capacity
+        assert 0 < cache.total <= cache.capacity
         assert 2 <= len(cache) <= 4
     assert cache.get(table.manifests.key(refs[-1], table.state)) is not None
     assert cache.get(table.manifests.key(refs[0], table.state)) is None
@@ -122,16 +122,16 @@ def test_what_an_index_grows_by_counts(tmp_path: Path) -> None:
     cache = ManifestCache()
     table.manifests = Manifests(table.storage, cache)
     table.plan("dt = DATE '2026-05-17'")
-    before = cache.nbytes
+    before = cache.total
     table.plan("app = 'app-001-001' AND id > 5")
     table.plan("app = 'app-001-001' AND id > 5")
     held = [cache.get(table.manifests.key(r, table.state)) for r in table.state.manifests]
-    assert cache.nbytes == sum(index.nbytes for index in held if index is not None) > before
-    cache.capacity = cache.nbytes - 1
+    assert cache.total == sum(index.nbytes for index in held if index is not None) > before
+    cache.capacity = cache.total - 1
     assert cache.get(table.manifests.key(table.state.manifests[-1], table.state)) is not None
     assert len(cache) == 2
     cache.clear()
-    assert (len(cache), cache.nbytes) == (0, 0)
+    assert (len(cache), cache.total) == (0, 0)
 
 
 def test_one_manifest_stays_however_large(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ class Constants:
     def everywhere(self) -> tuple[Field, ...]:
         """The columns that have one value in each file, in the order of the schema."""
         specs = [self.version.spec_by_id(i) for i in {m.spec_id for m in self.version.manifests}]
-        found = [f for f in self._partition_columns if specs and all(_position(s, f.id) is not None for s in specs)]
+        columns = self._partition_columns if specs else []
+        found = [f for f in columns if all(s.identity_position(f.id) is not None for s in specs)]
         found = [f for f in found if crosses(_type(f))]
         told = [(ref, {b.field_id: b.constant for b in ref.bounds or ()}) for ref in self.version.manifests]
         for ref, constant in told:
@@ -99,7 +100,7 @@ class Constants:
     def _field_id(self, ref: ManifestRef, column: Field) -> int:
         """The partition field that is the column itself, under the spec of a manifest, which has it."""
         spec = self.version.spec_by_id(ref.spec_id)
-        position = _position(spec, column.id)
+        position = spec.identity_position(column.id)
         assert position is not None
         return spec.fields[position].field_id
 
@@ -111,7 +112,7 @@ class Constants:
         """The part of each file: a bit for each column that its entry knows, and nothing says that it holds."""
         part: Positions = np.zeros(len(index.entries), np.int64)
         for bit, field in enumerate(self._sometimes):
-            if _position(spec, field.id) is None:
+            if spec.identity_position(field.id) is None:
                 continue
             counted = index.entries.statistic(f"null_count_{field.id}")
             held = np.zeros(len(part), np.bool_) if counted is None else np.asarray(counted.is_valid())
@@ -138,7 +139,7 @@ def by_file(index: ManifestIndex, spec: Spec, column_id: int) -> ByFile:
         held = _by_manifest.setdefault(index, {})
         found = held.get(column_id)
     if found is None:
-        position = _position(spec, column_id)
+        position = spec.identity_position(column_id)
         assert position is not None
         found = _by_file(index, spec, position)
         with _lock:
@@ -148,14 +149,6 @@ def by_file(index: ManifestIndex, spec: Spec, column_id: int) -> ByFile:
 
 def _type(field: Field) -> AtomicType:
     return cast(AtomicType, field.type)  # only columns of such types partition a table
-
-
-def _position(spec: Spec, column_id: int) -> int | None:
-    """The place of the partition field that is the column itself."""
-    for position, field in enumerate(spec.fields):
-        if field.source_id == column_id and isinstance(field.transform, Identity):
-            return position
-    return None
 
 
 def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:

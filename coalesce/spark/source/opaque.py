@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
-from coalesce.model.transforms import Identity
 from coalesce.model.types import AtomicType, Field
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Tuples
@@ -59,13 +58,12 @@ class Catalyst:
         """The columns the condition reads; None if one of them is not known from the tuples."""
         if not condition.columns:  # unknown, or none: a condition without columns is for Spark to fold
             return None
-        places = {f.source_id: i for i, f in enumerate(spec.fields) if isinstance(f.transform, Identity)}
         found = []
         for column_id in sorted(cast(frozenset[int], condition.columns)):
-            source = self.schema.by_id(column_id)
-            if source is None or column_id not in places or not crosses(cast(AtomicType, source.type)):
+            source, position = self.schema.by_id(column_id), spec.identity_position(column_id)
+            if source is None or position is None or not crosses(cast(AtomicType, source.type)):
                 return None
-            component = index.component(places[column_id])
+            component = index.component(position)
             found.append(_Column(source, component.values, component.codes))
         return found
 

@@ -30,12 +30,13 @@ from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.render import literal_sql
 from coalesce.predicate.sql.parse import parse
+from coalesce.recent import Recent
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.jvm.values import END
 from coalesce.spark.source import versions
 from coalesce.spark.source.listing import list_files, matching
 from coalesce.spark.source.opaque import Catalyst
-from coalesce.spark.source.versions import Remembered, Resolved
+from coalesce.spark.source.versions import Resolved
 from coalesce.spark.translate.options import read_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type
 
@@ -43,8 +44,8 @@ Question = Mapping[str, Any]
 
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 
-_plans: Remembered[tuple[object, ...], Plan] = Remembered(64)  # from the optimizer to the scan
-_last_scans: Remembered[tuple[str, str], Plan] = Remembered(256)  # by place and table id
+_plans: Recent[tuple[object, ...], Plan] = Recent(64)  # from the optimizer to the scan
+_last_scans: Recent[tuple[str, str], Plan] = Recent(256)  # by place and table id
 
 
 # --- resolve -----------------------------------------------------------------------------------------------------

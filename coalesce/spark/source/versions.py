@@ -5,13 +5,10 @@ key: the id of the commit it reads, and where the table lies. The id alone is no
 same commits. A version that has been put away here to make room is read again when it is asked for.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from threading import Lock
-from typing import Generic, TypeVar
 
 import numpy as np
 from pyspark.sql import SparkSession
@@ -24,6 +21,7 @@ from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.planner import JudgeOpaque
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.outcomes import Mask
+from coalesce.recent import Recent
 from coalesce.spark.jvm.hadoop import Hadoop
 from coalesce.spark.jvm.values import END
 from coalesce.spark.source.constants import Constants
@@ -32,33 +30,6 @@ from coalesce.storage.base import Storage
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Remembered(Generic[K, V]):
-    """A few things by key, for any thread; those used longest ago go first."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self._held: OrderedDict[K, V] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: K) -> V | None:
-        """What is held under `key`."""
-        with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-            return self._held.get(key)
-
-    def put(self, key: K, value: V) -> None:
-        """Hold `value` under `key`."""
-        with self._lock:
-            self._held[key] = value
-            self._held.move_to_end(key)
-            while len(self._held) > self.capacity:
-                self._held.popitem(last=False)
 
 
 @dataclass(frozen=True)
@@ -89,8 +60,8 @@ class Resolved:
         return Constants(self.version, self.load)
 
 
-_storages: Remembered[str, Storage] = Remembered(256)
-_versions: Remembered[str, Resolved] = Remembered(256)
+_storages: Recent[str, Storage] = Recent(256)
+_versions: Recent[str, Resolved] = Recent(256)
 
 
 def remember(storage: Storage, version: Version) -> Resolved:

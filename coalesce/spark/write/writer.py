@@ -21,8 +21,7 @@ from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey, route
 from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
-from coalesce.model.spec import LogicalTuple, Spec
-from coalesce.model.types import Field
+from coalesce.model.spec import LogicalTuple, Spec, file_order
 from coalesce.model.values import values_of
 from coalesce.spark.jvm.catalyst import hadoop_configuration, in_session, jvm, own_session
 from coalesce.spark.jvm.location import spark_uri
@@ -108,13 +107,6 @@ def file_columns(frame: DataFrame, schema: Schema, spec: Spec) -> list[Column]:
         if name in frame.columns:
             columns.append(F.col(name).alias(name, metadata={FIELD_ID: id_}))
     return columns
-
-
-def file_order(schema: Schema, spec: Spec) -> list[Field]:
-    """The columns as a data file has them: those the spec's tuples are made of come last."""
-    sources = dict.fromkeys(f.source_id for f in spec.fields)
-    last = [found for i in sources if (found := schema.by_id(i)) is not None]
-    return [*(f for f in schema if f.id not in sources), *last]
 
 
 def _planned_entry(

@@ -5,7 +5,6 @@ version, so opening a table costs three requests however many versions it has; t
 commit, may be stale, lost or wrong, and is never trusted for more than a place to start.
 """
 
-from collections import OrderedDict
 from contextlib import suppress
 from itertools import pairwise
 from threading import Lock
@@ -22,6 +21,7 @@ from coalesce.errors import (
 from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, version_path
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.version import Version
+from coalesce.recent import Recent
 from coalesce.storage.base import Storage
 
 _REMEMBERED = 64  # decoded versions kept per table; they never change
@@ -32,7 +32,7 @@ class Log:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._remembered: OrderedDict[int, tuple[bytes, Version]] = OrderedDict()  # with the digests of their files
+        self._remembered: Recent[int, tuple[bytes, Version]] = Recent(_REMEMBERED)  # with the digests of their files
         self._newest_seen: int | None = None
         self._lock = Lock()
 
@@ -42,7 +42,7 @@ class Log:
         numbers = self._listed(start)
         if not numbers and start is not None:
             numbers = self._listed(None)  # the hint was wrong
-            self._forget()  # or the table is another one than the one that was seen
+            self._remembered.clear()  # or the table is another one than the one that was seen
         if not numbers:
             raise TableNotFound(f"there is no coalesce table at {self.storage.root}.")
         _check_no_gap(numbers)
@@ -59,7 +59,7 @@ class Log:
 
     def load(self, number: int) -> Version:
         """Version `number`."""
-        known = self._recall(number)
+        known = self._remembered.get(number)
         if known is not None:
             return known[1]
         return self._decoded(self._read(number), number)
@@ -72,11 +72,11 @@ class Log:
         """
         number = self.newest()
         data = self._read(number)
-        known = self._recall(number)
+        known = self._remembered.get(number)
         if known is not None:
             if known[0] == digest_of(data):
                 return known[1]
-            self._forget()
+            self._remembered.clear()
         return self._decoded(data, number)
 
     def create(self, version: Version) -> bool:
@@ -101,7 +101,7 @@ class Log:
             raise failure
         if not created:
             return False
-        self._remember(version, data)
+        self._remembered.put(version.number, (digest_of(data), version))
         self._newest_seen = version.number
         with suppress(StorageError):  # the commit has happened; without the hint, readers look a little longer
             self.storage.put(LATEST_HINT, str(version.number).encode())
@@ -124,33 +124,15 @@ class Log:
 
     def _decoded(self, data: bytes, number: int) -> Version:
         version = decode_version(data, number)
-        parent = self._recall(number - 1)
+        parent = self._remembered.get(number - 1)
         if parent is not None and version.table_id != parent[1].table_id:
-            self._forget()
+            self._remembered.clear()
         elif parent is not None and version.parent_commit_id != parent[1].commit_id:
             raise CorruptMetadata(
                 version_path(number), f"it does not follow version {number - 1}: the table's history was replaced."
             )
-        self._remember(version, data)
+        self._remembered.put(version.number, (digest_of(data), version))
         return version
-
-    def _recall(self, number: int) -> tuple[bytes, Version] | None:
-        with self._lock:
-            known = self._remembered.get(number)
-            if known is not None:
-                self._remembered.move_to_end(number)
-            return known
-
-    def _remember(self, version: Version, data: bytes) -> None:
-        with self._lock:
-            self._remembered[version.number] = digest_of(data), version
-            self._remembered.move_to_end(version.number)
-            while len(self._remembered) > _REMEMBERED:
-                self._remembered.popitem(last=False)
-
-    def _forget(self) -> None:
-        with self._lock:
-            self._remembered.clear()
 
     def _hint(self) -> int | None:
         try:

@@ -5,10 +5,8 @@ planner builds over it, can be shared by every table object of the process for a
 table has the same names: it is another place, whose files are read for themselves.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from coalesce.model.transforms import Identity
 from coalesce.model.types import TIMESTAMP_NTZ
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
+from coalesce.recent import Recent
 from coalesce.storage.base import Storage
 
 MAX_ENTRIES = 10_000  # entries per manifest: what a plan decodes to find one file among them
@@ -27,58 +26,11 @@ CACHE_BYTES = 1024 * 1024 * 1024
 _AT_ONCE = 16  # manifests that are read at the same time: most of it is waiting for the store
 
 
-class ManifestCache:
-    """Decoded manifests, least recently used first out; the last one used stays, whatever its size."""
+class ManifestCache(Recent[str, ManifestIndex]):
+    """Decoded manifests, up to so many bytes; an index grows with what plans ask of it."""
 
     def __init__(self, capacity: int = CACHE_BYTES) -> None:
-        self.capacity = capacity
-        self._held: OrderedDict[str, ManifestIndex] = OrderedDict()
-        self._weights: dict[str, int] = {}
-        self._bytes = 0
-        self._lock = Lock()
-
-    @property
-    def nbytes(self) -> int:
-        """About how much memory the manifests take that are held now."""
-        return self._bytes
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def __contains__(self, path: str) -> bool:
-        return path in self._held
-
-    def get(self, path: str) -> ManifestIndex | None:
-        """The manifest stored under `path`, if it is held."""
-        with self._lock:
-            index = self._held.get(path)
-            if index is not None:
-                self._held.move_to_end(path)
-                self._weigh(path, index)
-            return index
-
-    def put(self, path: str, index: ManifestIndex) -> None:
-        """Hold a manifest; others may have to go."""
-        with self._lock:
-            if path not in self._held:
-                self._held[path] = index
-                self._weigh(path, index)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._held.clear()
-            self._weights.clear()
-            self._bytes = 0
-
-    def _weigh(self, path: str, index: ManifestIndex) -> None:
-        """Count what the manifest takes by now, for an index grows with what plans ask of it, and make room."""
-        weight = index.nbytes
-        self._bytes += weight - self._weights.get(path, 0)
-        self._weights[path] = weight
-        while self._bytes > self.capacity and len(self._held) > 1:
-            dropped, _ = self._held.popitem(last=False)
-            self._bytes -= self._weights.pop(dropped)
+        super().__init__(capacity, lambda index: index.nbytes)
 
 
 SHARED_CACHE = ManifestCache()

@@ -1,0 +1,65 @@
+"""A few things that were used last, by key: what is kept in memory because it will be asked for again."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Holds things for any thread; when they weigh more than `capacity`, those used longest ago go first.
+
+    Each weighs 1, or what `weight` says when it is used: things may grow. The last one used stays, whatever its weight.
+    """
+
+    def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
+        self.capacity = capacity
+        self._weight = weight
+        self._held: OrderedDict[K, V] = OrderedDict()
+        self._weights: dict[K, int] = {}
+        self._total = 0
+        self._lock = Lock()
+
+    @property
+    def total(self) -> int:
+        """What all things weighed that are held, when each was used last."""
+        return self._total
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._held
+
+    def get(self, key: K) -> V | None:
+        """What is held under `key`."""
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._used(key, found)
+            return found
+
+    def put(self, key: K, value: V) -> None:
+        """Hold `value` under `key`; others may have to go."""
+        with self._lock:
+            self._held[key] = value
+            self._used(key, value)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._held.clear()
+            self._weights.clear()
+            self._total = 0
+
+    def _used(self, key: K, value: V) -> None:
+        self._held.move_to_end(key)
+        weight = self._weight(value)
+        self._total += weight - self._weights.get(key, 0)
+        self._weights[key] = weight
+        while self._total > self.capacity and len(self._held) > 1:
+            dropped, _ = self._held.popitem(last=False)
+            self._total -= self._weights.pop(dropped)
