@@ -20,7 +20,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
 from coalesce.model.spec import Spec, file_order
-from coalesce.table.layout import MAX_TUPLES_PER_FILE, cuts
+from coalesce.table.layout import cuts, listing
 
 # In a file that many tuples share, a row group is what it costs to read one of them; much smaller and the footer,
 # with its statistics for each column of each row group, would outgrow the data. A file of one tuple has no such use.
@@ -73,7 +73,6 @@ def encode_file(
     """
     tuples = tuples_of(rows, target.spec, schema) if can_compute(target.spec, schema) else None
     data = _parquet(_physical(rows, schema, target.spec, lineage), tuples, bytes_per_row)
-    listed = tuples is not None and len(tuples.distinct) <= MAX_TUPLES_PER_FILE
     entry = DataFile(
         path=target.path,
         spec_id=target.spec.spec_id,
@@ -81,12 +80,9 @@ def encode_file(
         bytes=len(data),
         rule_id=target.rule_id,
         physical_key=target.physical_key,
-        tuples=tuple(tuples.distinct) if tuples is not None and listed else None,
-        tuple_rows=tuple(tuples.counts) if tuples is not None and listed else None,
-        complete=listed,
         statistics=statistics_of(rows, schema),
     )
-    return data, entry
+    return data, entry if tuples is None else listing(entry, tuples.distinct, tuples.counts)
 
 
 def encoded_bytes(rows: pa.Table, schema: Schema, spec: Spec) -> int:

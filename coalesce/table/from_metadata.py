@@ -16,6 +16,7 @@ from coalesce.model.types import FLOATING, Field, Value
 from coalesce.model.values import values_of
 from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
+from coalesce.plan.tuple_sums import tuple_sums
 from coalesce.predicate.outcomes import Mask
 from coalesce.table.engine import Scan
 
@@ -61,8 +62,7 @@ def distinct_values(plan: Plan, column: Field, scan: ScanPlan) -> list[Value]:
     unsure: list[PlannedManifest] = []
     for planned in plan.manifests:
         position = planned.spec.identity_position(column.id)
-        doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
-        doubt[planned.unknown_files] = True
+        doubt = _unsure(planned, position)
         if position is not None:
             for value in _components(planned, position, ~doubt):
                 found[_hashable(value)] = value
@@ -85,8 +85,7 @@ def extreme_value(plan: Plan, column: Field, scan: ScanPlan, *, greatest: bool) 
     candidates: list[tuple[Any, PlannedManifest, int]] = []
     for planned in plan.manifests:
         position = planned.spec.identity_position(column.id)
-        doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
-        doubt[planned.unknown_files] = True
+        doubt = _unsure(planned, position)
         if position is not None:
             for value in _components(planned, position, ~doubt):
                 best = _better(best, value, greatest)
@@ -142,6 +141,13 @@ def _better(best: Value, value: Value, greatest: bool) -> Value:
     return value if (_order(value) > _order(best)) == greatest and _order(value) != _order(best) else best
 
 
+def _unsure(planned: PlannedManifest, position: int | None) -> Mask:
+    """For every file of the manifest, whether its tuples leave open which values its matching rows have."""
+    doubt = planned.in_doubt() if position is not None else np.ones(len(planned.index.entries), np.bool_)
+    doubt[planned.unknown_files] = True
+    return doubt
+
+
 def _components(planned: PlannedManifest, position: int, inside: Mask) -> list[Value]:
     """The distinct values of a component in the planned pairs of some files."""
     index = planned.index
@@ -176,30 +182,16 @@ def _is_nan(value: Value) -> bool:
 
 
 def _partitions(planned: PlannedManifest) -> list[LogicalPartition]:
-    index, pairs = planned.index, planned.postings
-    tuples, inverse = np.unique(index.posting_tuple[pairs], return_inverse=True)
-    file = index.posting_file[pairs]
-    rows = index.posting_rows[pairs]
-    share = index.bytes[file] * rows / np.maximum(index.rows[file], 1)
-    files = np.bincount(inverse, minlength=len(tuples))
-    known = np.bincount(inverse, weights=rows < 0, minlength=len(tuples)) == 0
-    row_sums = np.bincount(inverse, weights=rows, minlength=len(tuples))
-    byte_sums = np.bincount(inverse, weights=share, minlength=len(tuples))
-    columns = []
-    for position, field in enumerate(planned.spec.fields):
-        component = index.component(position)
-        values = [*values_of(index.entries.tuple_type(field.field_id), component.values), None]
-        columns.append([values[code] for code in component.codes[tuples]])
-    members = list(zip(*columns, strict=True)) if columns else [()] * len(tuples)
+    sums = tuple_sums(planned)
     return [
         LogicalPartition(
             spec_id=planned.spec.spec_id,
-            values=members[i],
-            files=int(files[i]),
-            rows=int(row_sums[i]) if known[i] else None,
-            bytes=int(byte_sums[i]) if known[i] else None,
+            values=tuple_,
+            files=int(sums.files[i]),
+            rows=int(sums.rows[i]) if sums.known[i] else None,
+            bytes=int(sums.bytes[i]) if sums.known[i] else None,
         )
-        for i in range(len(tuples))
+        for i, tuple_ in enumerate(sums.tuples)
     ]
 
 

@@ -9,10 +9,11 @@ itself, evenly. Nobody gets a sliver of a file.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final
 
+from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey, Rule, route
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
@@ -189,3 +190,12 @@ def _slices(run: Sequence[int], ends: Sequence[int], start: int, stop: int) -> l
         found.append(Slice(run[position], start - begins, end - begins))
         start, position = end, position + 1
     return found
+
+
+def listing(
+    entry: DataFile, tuples: Sequence[LogicalTuple] | None, rows: Sequence[int] | None, most: int = MAX_TUPLES_PER_FILE
+) -> DataFile:
+    """The entry with all tuples of its file and their rows, if they are known and not more than an entry may list."""
+    if tuples is None or len(tuples) > most:
+        return entry
+    return replace(entry, tuples=tuple(tuples), tuple_rows=None if rows is None else tuple(rows), complete=True)

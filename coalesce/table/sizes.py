@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from coalesce.model.rule import BySize
 from coalesce.model.spec import LogicalTuple
-from coalesce.model.values import values_of
 from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.plan import make_plan
 from coalesce.plan.planner import LoadManifests, PlannedManifest
+from coalesce.plan.tuple_sums import tuple_sums
 from coalesce.predicate.expr import TRUE
 from coalesce.table.layout import Known, one_nan
 from coalesce.table.tuples import among
@@ -37,20 +37,10 @@ def measured(version: Version, load: LoadManifests, tuples: Sequence[LogicalTupl
 
 
 def _add(planned: PlannedManifest, sizes: dict[LogicalTuple, int], alone: set[LogicalTuple]) -> None:
-    index, pairs = planned.index, planned.postings
-    found, inverse = np.unique(index.posting_tuple[pairs], return_inverse=True)
-    file = index.posting_file[pairs]
-    # A tuple's bytes are its share of its files, by rows; an unknown count has none.
-    share = index.bytes[file] * np.maximum(index.posting_rows[pairs], 0) / np.maximum(index.rows[file], 1)
-    held = np.bincount(inverse, weights=share, minlength=len(found))
-    is_alone = np.bincount(inverse, weights=_ungrouped(index)[file], minlength=len(found)) > 0
-    columns = []
-    for position, field in enumerate(planned.spec.fields):
-        component = index.component(position)
-        values = [*values_of(index.entries.tuple_type(field.field_id), component.values), None]
-        columns.append([values[code] for code in component.codes[found]])
-    members: list[LogicalTuple] = list(zip(*columns, strict=True)) if columns else [()] * len(found)
-    for tuple_, size, by_itself in zip(map(one_nan, members), held.tolist(), is_alone.tolist(), strict=True):
+    sums = tuple_sums(planned)
+    alone_here = sums.some(_ungrouped(planned.index))
+    tuples = map(one_nan, sums.tuples)
+    for tuple_, size, by_itself in zip(tuples, sums.bytes.tolist(), alone_here.tolist(), strict=True):
         sizes[tuple_] = sizes.get(tuple_, 0) + int(size)
         if by_itself:
             alone.add(tuple_)

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given
 
 from coalesce.arrow import encode
@@ -14,6 +13,7 @@ from coalesce.model.rule import Group
 from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema, all_fields
 from coalesce.model.spec import Spec, parse_partition_fields
 from coalesce.model.types import INT64, Field, ListType, StructType
+from coalesce.table.layout import listing
 from tests.arrow.generated import Generated, tables
 
 
@@ -104,14 +104,12 @@ def test_the_footer_says_whether_rows_lie_in_tuple_order() -> None:
     assert encode.TUPLE_ORDER not in (mixed.metadata.metadata or {})
 
 
-def test_more_tuples_than_an_entry_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_tuples_than_an_entry_lists() -> None:
     """Past the cap the tuples are unknown; they are never a part of the truth that looks like all of it."""
-    monkeypatch.setattr(encode, "MAX_TUPLES_PER_FILE", 2)
-    rows = pa.table({"app": ["a", "b", "c"]})
-    _, entry = encoded(rows, ["app"])
-    assert (entry.tuples, entry.tuple_rows, entry.complete, entry.rows) == (None, None, False, 3)
-    _, entry = encoded(rows.slice(1), ["app"])
-    assert (entry.tuples, entry.complete) == ((("b",), ("c",)), True)
+    file = DataFile(path="f", spec_id=0, rows=3, bytes=1)
+    assert listing(file, [("a",), ("b",), ("c",)], [1, 1, 1], most=2) == file
+    listed = listing(file, [("a",), ("b",)], [1, 2], most=2)
+    assert (listed.tuples, listed.tuple_rows, listed.complete) == ((("a",), ("b",)), (1, 2), True)
 
 
 def test_a_spec_over_a_dropped_column() -> None:

@@ -139,7 +139,7 @@ def test_each_file_stays_under_its_own_spec_and_rule(tmp_path: Path) -> None:
     )
     snapshot = replace(snapshot, version=now)
     new = write(snapshot, ROWS)
-    left = rewrite(snapshot, [old, *new], bound(now, "n = 3")).added
+    left = all_of(rewrite(snapshot, [old, *new], bound(now, "n = 3")))
     assert [(f.spec_id, f.rule_id) for f in left] == [(0, 0), *[(1, 1)] * len(new)]
     check_files(snapshot.storage, now, left)
 

@@ -34,7 +34,7 @@ from coalesce.spark.write.readback import Found, read_back
 from coalesce.spark.write.row_checks import Checks
 from coalesce.storage.base import Storage
 from coalesce.table.engine import Snapshot
-from coalesce.table.layout import MAX_TUPLES_PER_FILE, Known, PlannedFile, one_nan, plan_files
+from coalesce.table.layout import Known, PlannedFile, listing, one_nan, plan_files
 
 SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -121,18 +121,18 @@ def _planned_entry(
 
 def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: PhysicalKey | None) -> DataFile:
     """The entry of a file that was read back."""
-    listed = found.tuples is not None and len(found.tuples) <= MAX_TUPLES_PER_FILE
-    return DataFile(
-        path=f"{directory}/{found.path}",
-        spec_id=spec_id,
-        rows=found.rows,
-        bytes=found.bytes,
-        rule_id=rule_id,
-        physical_key=key,
-        tuples=found.tuples if listed else None,
-        tuple_rows=found.tuple_rows if listed else None,
-        complete=listed,
-        statistics=found.statistics,
+    return listing(
+        DataFile(
+            path=f"{directory}/{found.path}",
+            spec_id=spec_id,
+            rows=found.rows,
+            bytes=found.bytes,
+            rule_id=rule_id,
+            physical_key=key,
+            statistics=found.statistics,
+        ),
+        found.tuples,
+        found.tuple_rows,
     )
 
 
