@@ -1,12 +1,15 @@
-"""The bugs of `make mutants` can still be planted: their list does not rot while the code moves on."""
+"""`make mutants`: its bugs can still be planted, so that the list does not rot, and its verdicts are right."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.planted import MUTANTS
+from tests.mutants.trial import try_mutant, without_a_bug
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,3 +32,63 @@ def test_it_can_be_planted(mutant: Mutant) -> None:
     for selection in mutant.tests:
         path, _, name = selection.partition("::")
         assert (f"def {name}(" if name else "") in (ROOT / path).read_text()
+
+
+# A tree with a test for each way to end, of a bug that makes 2 of 1; a service that one of them needs goes down.
+TREE = {
+    "conftest.py": """
+        from hypothesis import settings
+        settings.register_profile("mutants")
+    """,
+    "counted.py": "ONE = 1",
+    "test_counted.py": """
+        import counted, pathlib, pytest
+
+        @pytest.fixture
+        def table():
+            assert counted.ONE == 1
+
+        @pytest.fixture
+        def service():
+            assert not pathlib.Path("down").exists()
+
+        def test_one():
+            assert counted.ONE == 1
+
+        def test_with_a_table(table):
+            pass
+
+        def test_with_a_service(service):
+            pass
+
+        def test_something_else():
+            pass
+
+        def test_that_is_red_anyway():
+            assert counted.ONE == 3
+    """,
+}
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    """Caught is what a test notices that passes without the bug, in its body or in a fixture; nothing else is."""
+    for name, text in TREE.items():
+        (tmp_path / name).write_text(dedent(text))
+    mutants = {
+        test: Mutant(name=test, file="counted.py", old="1", new="2", tests=(f"test_counted.py::{test}",), seen="")
+        for test in ("test_one", "test_with_a_table", "test_with_a_service", "test_something_else")
+    }
+    mutants["red"] = replace(mutants["test_one"], tests=("test_counted.py::test_that_is_red_anyway",))
+    mutants["missing"] = replace(mutants["test_one"], tests=("test_counted.py::test_oen",))
+    sound = without_a_bug(tmp_path, [m for name, m in mutants.items() if name != "missing"])
+    (tmp_path / "down").touch()
+    found = {name: try_mutant(tmp_path, mutant, sound) for name, mutant in mutants.items()}
+    assert {name: (trial.verdict, trial.why) for name, trial in found.items()} == {
+        "test_one": ("caught", "test_counted.py::test_one"),
+        "test_with_a_table": ("caught", "test_counted.py::test_with_a_table (in a fixture)"),
+        "test_with_a_service": ("broken", "test_counted.py::test_with_a_service breaks, and not because of the bug"),
+        "test_something_else": ("escaped", "its tests pass"),
+        "red": ("broken", "test_counted.py::test_that_is_red_anyway is red without it"),
+        "missing": ("broken", "no test of test_counted.py::test_oen passes without it"),
+    }
+    assert (tmp_path / "counted.py").read_text() == "ONE = 1"

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.planted import MUTANTS
-from tests.mutants.trial import Trial, copy_tree, red_without_a_bug, try_mutant
+from tests.mutants.trial import Trial, copy_tree, try_mutant, without_a_bug
 
 ROOT = Path(__file__).parents[2]
 ENOUGH = 0.9
@@ -50,16 +50,16 @@ def run(mutants: Sequence[Mutant], jobs: int) -> list[Trial]:
             trees.put(tree)
         _say(f"running the tests of {len(mutants)} mutants without any of them …")
         tree = trees.get()
-        red = red_without_a_bug(tree, mutants)
+        sound = without_a_bug(tree, mutants)
         trees.put(tree)
-        for test in red:
+        for test in (*sound.failed, *sound.errors):
             _say(f"  red without a bug: {test}")
         done = SimpleQueue[None]()
 
         def work(mutant: Mutant) -> Trial:
             tree = trees.get()
             try:
-                trial = try_mutant(tree, mutant, red)
+                trial = try_mutant(tree, mutant, sound)
             finally:
                 trees.put(tree)
             done.put(None)
