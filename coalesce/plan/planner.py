@@ -288,20 +288,23 @@ def _add_statistics(domains: Domains, statistics: Domains, files: npt.NDArray[np
 # --- bounds of manifests -----------------------------------------------------------------------------------------
 
 _Bounds = list[tuple[Spec, tuple[ManifestRef, ...], Domains]]
-_BOUNDS: OrderedDict[str, _Bounds] = OrderedDict()  # by commit id: a version's bounds never change
+# A version's bounds never change, but a stream reads them with the columns of a later version, which may be wider.
+_BOUNDS: OrderedDict[tuple[str, tuple[AtomicType | None, ...]], _Bounds] = OrderedDict()
 _BOUNDS_KEPT = 16
 
 
 def _bounds_of(version: Version) -> _Bounds:
     """For each spec its manifests, and what their bounds say of the columns."""
-    found = _BOUNDS.get(version.commit_id)
+    sources = (version.schema.atomic(field.source_id) for spec in version.specs for field in spec.fields)
+    key = version.commit_id, tuple(sources)
+    found = _BOUNDS.get(key)
     if found is None:
         found = []
         for spec in version.specs:
             refs = tuple(m for m in version.manifests if m.spec_id == spec.spec_id)
             if refs:
                 found.append((spec, refs, _manifest_domains(spec, version.schema, refs)))
-        _BOUNDS[version.commit_id] = found
+        _BOUNDS[key] = found
         while len(_BOUNDS) > _BOUNDS_KEPT:
             _BOUNDS.popitem(last=False)
     return found

@@ -7,6 +7,7 @@ columns, with conditions mixed in that the language cannot state.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,12 +44,15 @@ from coalesce.model.types import (
 from coalesce.model.values import column_of, from_python, order_key, to_python, values_of
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.planner import kept_manifests
 from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Opaque, Or, Reference
 from coalesce.predicate.normalize import normalize
 from coalesce.table.table import Table
 from tests import strategies
+from tests.builders import bound
 from tests.fast import FAST
 from tests.predicate.reference import outcome
+from tests.support.examples import examples
 
 PARTITION_TYPES: list[AtomicType] = [
     BOOLEAN, INT8, INT64, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType(9, 2), DecimalType(25, 3),
@@ -217,7 +221,7 @@ def plan(table: Table, predicate: Bound) -> Plan:
     return make_plan(table.state, normalize(predicate), lambda refs: table.manifests.load_all(refs, table.state))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_no_file_with_a_match_is_ever_pruned(data: st.DataObject) -> None:
     """Whatever the history, the damage and the predicate, and whatever its opaque conditions turn out to be."""
@@ -241,7 +245,7 @@ def test_no_file_with_a_match_is_ever_pruned(data: st.DataObject) -> None:
             found.explain()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_statistics_that_contradict_the_tuples_prune_nothing(data: st.DataObject) -> None:
     """Whatever statistics say of a partition column, its tuples know better: rows and counts are brute force's."""
@@ -272,7 +276,7 @@ def _contradict(draw: Draw, world: World) -> None:
     table.commit(transaction)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_rows_and_counts_equal_brute_force(data: st.DataObject) -> None:
     """Scanning and counting give exactly the rows on which the predicate is TRUE, metadata or none."""
@@ -307,7 +311,7 @@ def _check_answers(table: Table, field: Field, predicate: Bound, values: list[Va
     assert key(table.max(field.name, predicate)) == (max(keys) if keys else None)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_whole_metadata_prunes_exactly(data: st.DataObject) -> None:
     """One spec of plain columns and nothing lost: a file is kept if and only if it holds a matching row."""
@@ -334,3 +338,16 @@ def test_rules_change_and_every_layout_is_found(tmp_path: Path, app: str) -> Non
     assert found.plan.file_count == 2
     first = "ABCDE".index(app) + 1
     assert sorted(found.to_arrow().column("n").to_pylist()) == [first, first + 5]
+
+
+def test_the_same_version_with_wider_columns(tmp_path: Path) -> None:
+    """A stream reads an older version with the types of a later one; bounds of manifests are judged by those."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("day", pa.date32())]), partition_by=["day"])
+    for day in (1, 2):
+        table.append(pa.table({"day": [date(2026, 5, day)]}))
+    narrow = table.state
+    table.widen_column("day", "timestamp_ntz")
+    wide = replace(narrow, schema=table.state.schema)
+    for version in (narrow, wide, narrow):
+        kept = kept_manifests(version, bound(version, "day = DATE '2026-05-01'"))
+        assert [ref.added_version for ref in kept] == [1]

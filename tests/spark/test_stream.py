@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ import pytest
 import coalesce
 from coalesce.spark.commands.each_batch import each_batch
 from coalesce.table.table import Table
+from tests.support.settings import TIME_ZONE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,6 +140,80 @@ def test_evolution_between_load_and_start(spark: "SparkSession", table: Table, r
     with pytest.raises(StreamingQueryException, match=r"columns .* are others in version 4 .*load the table again"):
         run(stream)
     assert run(table) == [[7]]
+
+
+def test_columns_that_are_wider_now(spark: "SparkSession", tmp_path: Path, run: Run) -> None:
+    """Older versions are read with the types of now, also if they were read with their own before, and the reverse."""
+    days = coalesce.create(
+        tmp_path / "days", pa.schema([("day", pa.date32()), ("k", pa.int64())]), partition_by=["day"], spark=spark
+    )
+    for key in (1, 2):
+        days.append(pa.table({"day": [date(2026, 5, key)], "k": [key]}))
+
+    def found_in_the_past() -> list[list[int]]:
+        frames = [days.read(version=version).where("day = DATE '2026-05-01'") for version in (1, 2)]
+        return [[row.k for row in frame.collect()] for frame in frames]
+
+    assert found_in_the_past() == [[1], [1]]
+    days.widen_column("day", "timestamp_ntz")
+    found = run(days, "day = TIMESTAMP_NTZ '2026-05-01 00:00:00'", startingVersion=1, maxFilesPerTrigger=1)
+    assert [batch for batch in found if batch] == [[1]]
+    assert found_in_the_past() == [[1], [1]]
+
+
+def test_the_time_zone_changes_between_micro_batches(spark: "SparkSession", tmp_path: Path) -> None:
+    """A condition on a timestamp means what it meant when the stream was made; started again, what it means then."""
+    hours = [datetime(2026, 5, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(96)]
+    at = pa.array(hours, pa.timestamp("us", "UTC"))
+    everything = pa.table({"at": at, "k": range(len(hours))})
+    table = coalesce.create(tmp_path / "t", everything.schema, partition_by=["at"], rule=coalesce.small("at"))
+    where = "at >= '2026-05-02' AND CAST(at AS DATE) <= DATE '2026-05-04' AND hour(at) < 6"
+    schema = coalesce.open(table.location, spark=spark).read().schema
+
+    def run(zone: str) -> tuple[list[int], list[int]]:
+        """What a stream of the newest versions finds that is made in this zone, and what rows in memory say."""
+        streamed: list[int] = []
+        zones = cycle(["America/New_York", "UTC", "Asia/Tokyo"])
+
+        def each(batch: "DataFrame", number: int) -> None:
+            del number
+            streamed.extend(row.k for row in batch.collect())
+            batch.sparkSession.conf.set(TIME_ZONE, next(zones))
+            spark.conf.set(TIME_ZONE, next(zones))
+
+        with changed(spark, {TIME_ZONE: zone}):
+            wanted = spark.createDataFrame(new, schema).where(where)
+            expected = sorted(row.k for row in wanted.collect())
+            stream = spark.readStream.format("coalesce").option("maxFilesPerTrigger", 1).load(table.location)
+            writer = stream.where(where).writeStream.foreachBatch(each).trigger(availableNow=True)
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+        return sorted(streamed), expected
+
+    new = everything.slice(0, 24)
+    table.append(new)
+    first = run("UTC")
+    new = everything.slice(24)
+    for start in (24, 48, 72):
+        table.append(everything.slice(start, 24))
+    then = run("Asia/Tokyo")
+    assert first[0] == first[1]
+    assert then[0] == then[1]
+    assert len(then[0]) > 6
+
+
+def test_the_file_sink_of_a_stream_does_not_reach_the_table(
+    spark: "SparkSession", table: Table, tmp_path: Path
+) -> None:
+    """Spark lets a stream write files into a table's directory. They are in no version, and the rows stay as before."""
+    before = sorted(row.k for row in coalesce.open(table.location, spark=spark).read().collect())
+    stream = spark.readStream.format("coalesce").load(table.location)
+    sink = stream.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    sink.trigger(availableNow=True).start(table.location).awaitTermination()
+    assert (Path(table.location) / "_spark_metadata").exists()
+    found = spark.read.format("coalesce").load(table.location)
+    assert sorted(row.k for row in found.collect()) == before
+    table.append(rows(7))
+    assert coalesce.open(table.location).count() == len(before) + 1
 
 
 def test_from_table_to_table(spark: "SparkSession", table: Table, tmp_path: Path) -> None:
