@@ -7,6 +7,7 @@ one call. Only identity fields count, since only they say what the column holds.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Final, cast
 from weakref import WeakKeyDictionary
 
@@ -55,7 +56,7 @@ class Catalyst:
         return np.array([known[c] for c in combinations.tolist()], np.uint8)[places]
 
     def _columns(self, condition: Opaque, spec: Spec, index: ManifestIndex) -> "list[_Column] | None":
-        """The columns the condition reads; None if one of them is not known from the tuples."""
+        """The columns the condition reads; None if one is not known from the tuples, or there are too many values."""
         if not condition.columns:  # unknown, or none: a condition without columns is for Spark to fold
             return None
         found = []
@@ -65,7 +66,8 @@ class Catalyst:
                 return None
             component = index.component(position)
             found.append(_Column(source, component.values, component.codes))
-        return found
+        # More combinations than there are numbers for: two of them would get the same.
+        return found if prod(len(column.values) + 1 for column in found) <= np.iinfo(np.int64).max else None
 
     def _ask(self, condition: Opaque, columns: "Sequence[_Column]", combinations: Codes) -> str:
         names = "".join(column.field.name + END for column in columns)

@@ -3,14 +3,15 @@ package coalesce.spark;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
 
@@ -141,35 +142,28 @@ public final class Evaluator {
   }
 
   /**
-   * Two conditions may differ in what their texts do not say, such as the time zone of `hour(ts)` or what a CAST does
-   * that fails. Neither is evaluated then.
+   * The conditions inside an expression; whether it calls a user's function, which may need what only executors have, or
+   * cost what only executors should pay.
+   *
+   * <p>Two conditions may differ in what their texts do not say, such as the time zone of `hour(ts)` or what a CAST does
+   * that fails. Neither is evaluated then. AND and OR are taken apart by whoever asks: the texts of a chain of a thousand
+   * would be a thousand long texts.
    */
-  private void collect(Expression expression) {
-    if (expression.dataType() instanceof BooleanType && expression.deterministic() && !callsUser(expression)) {
+  private boolean collect(Expression expression) {
+    boolean callsUser = expression instanceof UserDefinedExpression;
+    Iterator children = CollectionConverters.asJava(expression.children()).iterator();
+    while (children.hasNext()) {
+      callsUser |= collect((Expression) children.next());
+    }
+    boolean chain = expression instanceof And || expression instanceof Or;
+    if (!chain && !callsUser && expression.dataType() instanceof BooleanType && expression.deterministic()) {
       String text = stripped(expression.sql());
       Object other = conditions.put(text, expression);
       if (other != null && (other == AMBIGUOUS || !Filters.alike((Expression) other, expression))) {
         conditions.put(text, AMBIGUOUS);
       }
     }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      collect((Expression) children.apply(i));
-    }
-  }
-
-  /** A user's function may need what only executors have, or cost what only executors should pay. */
-  private static boolean callsUser(Expression expression) {
-    if (expression instanceof UserDefinedExpression) {
-      return true;
-    }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      if (callsUser((Expression) children.apply(i))) {
-        return true;
-      }
-    }
-    return false;
+    return callsUser;
   }
 
   /** The text without parentheses around all of it. */

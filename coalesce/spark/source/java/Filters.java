@@ -1,6 +1,7 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -84,9 +85,9 @@ final class Filters {
       String own = ((Cast) expression).timeZoneId().isEmpty() ? SEVERAL : (String) ((Cast) expression).timeZoneId().get();
       known = known == null || known.equals(own) ? own : SEVERAL;
     }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      known = zone((Expression) children.apply(i), known);
+    Iterator children = CollectionConverters.asJava(expression.children()).iterator();
+    while (children.hasNext()) {
+      known = zone((Expression) children.next(), known);
     }
     return known;
   }
@@ -114,9 +115,9 @@ final class Filters {
     if (expression instanceof PlanExpression || expression instanceof DynamicPruning) {
       return true;
     }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      if (hasPlan((Expression) children.apply(i))) {
+    Iterator children = CollectionConverters.asJava(expression.children()).iterator();
+    while (children.hasNext()) {
+      if (hasPlan((Expression) children.next())) {
         return true;
       }
     }
