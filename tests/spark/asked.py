@@ -5,8 +5,6 @@ of its own.
 """
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 import coalesce
+from tests.support.settings import OVERWRITE_MODE, TIME_ZONE, changed
 
 NATIVE, CONNECT = "native", "connect"
 MODES = ("append", "overwrite", "errorifexists", "ignore")
-TOKYO = {"spark.sql.session.timeZone": "Asia/Tokyo"}  # where every case runs, as UTC is what one falls back to
-DYNAMIC = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+TOKYO = {TIME_ZONE: "Asia/Tokyo"}  # where every case runs, as UTC is what one falls back to
+DYNAMIC = {OVERWRITE_MODE: "dynamic"}
 
 SCHEMA = pa.schema([("app", pa.string()), ("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
 NOON = datetime(2026, 5, 17, 3, tzinfo=UTC)  # in Tokyo
@@ -126,7 +125,7 @@ WRITES = (
     Write({"timeZone": "Nowhere"}, refused="timeZone is a zone such as"),
     Write({"mergeSchema": "true"}, refused=r"t.add_column\(name, type\)"),
     Write({"overwriteSchema": "true"}, refused="t.replace_schema"),
-    Write({"compression": "zstd"}, refused="spark.sql.parquet"),
+    Write({"compression": "gzip"}, refused="compressed by zstd.* no option or setting .* leave it out"),
     Write({"maxRecordsPerFile": "100"}, refused="write.target-file-bytes"),
     Write({"dataChange": "false"}, refused="no news"),
     Write({"userMetadata": "x"}, refused="txnAppId"),
@@ -184,7 +183,7 @@ def write(spark: Any, location: Path, case: Write, mode: str) -> dict[str, Any]:
     frame = spark.createDataFrame(case.new, "app STRING, k BIGINT, ts TIMESTAMP")
     writer = frame.write.format("coalesce").mode(mode).options(**case.options)
     error = None
-    with settings(spark, case.settings):
+    with changed(spark, TOKYO | case.settings):
         try:
             writer.save(str(location))
         except Exception as raised:  # noqa: BLE001 - whatever a user gets to see
@@ -210,20 +209,6 @@ def _managed(location: Path) -> set[str]:
         for version in coalesce.open(location).history()
         for file in coalesce.open(location, version=version.number).files()
     }
-
-
-@contextmanager
-def settings(spark: Any, wanted: dict[str, str]) -> Iterator[None]:
-    """Some settings of a session, and Tokyo's clock, until they are put back."""
-    wanted = {**TOKYO, **wanted}
-    before = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -302,7 +287,7 @@ def read(spark: Any, location: Path, case: Read) -> dict[str, Any]:
     if case.schema is not None:
         reader = reader.schema(case.schema)
     path = str(location)
-    with settings(spark, {}):
+    with changed(spark, TOKYO):
         try:
             rows = reader.load(path if case.paths == 1 else [path] * case.paths).select("k").collect()
         except Exception as raised:  # noqa: BLE001 - whatever a user gets to see

@@ -6,7 +6,10 @@ _FILES = "the table's manifests say which files there are; choose rows with .whe
 _SIZES = (
     "the property write.target-file-bytes of the table says how large files become; targetFileSize for a new table."
 )
-_PARQUET = "how Parquet files are written and read is the session's business: set spark.sql.parquet.… there."
+_PARQUET = (
+    "how the Parquet files of a table are written is fixed, as every engine writes the same: compressed by zstd, with "
+    "bounds of every column, dates as they are; no option or setting of the session changes it; leave it out."
+)
 _CHANGES = "what came in from version to version is read with spark.readStream and startingVersion."
 _CONFLICTS = "whatever another writer changed that this one relied on is a conflict, always; leave it out."
 _LAYOUT = "the partition fields and the rule of the table say which rows make which file; leave it out."
