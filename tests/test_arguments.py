@@ -25,6 +25,7 @@ import coalesce
 from coalesce.arguments import shown
 from coalesce.predicate.builder import ColumnTerm
 from tests.fast import FAST
+from tests.support.examples import examples
 
 ROWS = pa.table({"dt": [date(2026, 5, 17)], "app": ["A"], "n": [1], "st": [{"a": 1}]})
 
@@ -235,7 +236,7 @@ def test_every_argument_has_a_kind() -> None:
     assert len(PAIRS) > 90
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(pair=st.sampled_from(PAIRS), which=st.integers(0, len(JUNK) - 1))
 @example(pair=("table.append", "layout"), which=JUNK.index("zzz"))
 def test_a_wrong_argument_is_refused_and_nothing_happens(place: Place, pair: tuple[str, str], which: int) -> None:

@@ -11,6 +11,7 @@ import coalesce
 from coalesce.errors import CorruptMetadata, NeedsSpark, PredicateError, UnsupportedFeature
 from coalesce.manifest.paths import version_path
 from tests.manifest.examples import document_of, signed
+from tests.support.settings import CASE_SENSITIVE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,11 +81,8 @@ def test_a_table_with_an_unknown_kind_of_rule_is_read(tmp_path: Path) -> None:
 def test_a_table_just_created_goes_by_the_sessions_case_sensitivity(tmp_path: Path, spark: "SparkSession") -> None:
     """As it does when it is opened."""
     schema = pa.schema([("app", pa.string())])
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
+    with changed(spark, {CASE_SENSITIVE: "true"}):
         created = coalesce.create(tmp_path, schema, partition_by=["app"], spark=spark)
-    finally:
-        spark.conf.unset("spark.sql.caseSensitive")
     assert created.count("app = 'a'") == 0
     with pytest.raises(PredicateError, match="APP"):
         created.count("APP = 'a'")

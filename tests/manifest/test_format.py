@@ -23,6 +23,7 @@ from tests.builders import bound
 from tests.manifest import independent
 from tests.manifest.examples import EVERYTHING, TRANSFORMS, document_of, signed, versions
 from tests.manifest.test_version_file import REQUIRED, parent_of, place
+from tests.support.examples import examples
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 EXAMPLE = MANIFESTS / "example"
@@ -41,7 +42,7 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(versions())
 def test_every_version_fits_the_schema(version: Version) -> None:
     """Whatever the library writes."""

@@ -30,6 +30,7 @@ from coalesce.model.types import (
 from coalesce.model.version import Version
 from tests.builders import make_version
 from tests.manifest.examples import EVERYTHING, document_of, signed, versions
+from tests.support.examples import examples
 
 FILE = "_coalesce/versions/00000000000000000007.json"
 
@@ -39,7 +40,7 @@ Document = dict[str, Any]
 # --- there and back ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(versions())
 def test_any_version_is_read_back_as_it_was(version: Version) -> None:
     """Whatever the schema, specs, rules, bounds and names: nothing changes, not a bit of a float."""

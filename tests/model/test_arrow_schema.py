@@ -29,6 +29,7 @@ from coalesce.model.types import (
     StructType,
 )
 from tests.strategies import atomic_types, schemas
+from tests.support.examples import examples
 
 DEEP = Schema(
     (
@@ -79,7 +80,7 @@ def arrow_ids(fields: list[pa.Field]) -> list[int]:
 
 
 @given(schemas())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_schemas_round_trip(schema: Schema) -> None:
     """Any schema with fresh ids, however nested, comes back equal: names, types, ids, nullability."""
     assert schema_from_arrow(arrow_schema(schema)) == schema
@@ -92,7 +93,7 @@ def test_every_level_carries_its_id(schema: Schema) -> None:
 
 
 @given(schemas())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_ids_reach_the_parquet_footer(schema: Schema) -> None:
     """A file written with the schema, read back, has the same ids at every level."""
     target = io.BytesIO()

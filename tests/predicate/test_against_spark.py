@@ -20,11 +20,13 @@ from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, p
 from coalesce.predicate.render import literal_sql, sql_type
 from coalesce.predicate.sql.parse import parse
 from tests.predicate.spark_predicates import predicates, table
+from tests.support.examples import examples
+from tests.support.settings import TIME_ZONE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNT = 2_000
+COUNT = examples(800)
 SEED = 20260517
 BATCH = 100
 MOST_OPAQUE = 0.45
@@ -41,12 +43,8 @@ _SETTINGS = {
 @pytest.fixture(scope="module")
 def awkward(spark: "SparkSession") -> Iterator["Awkward"]:
     """The table, here and in Spark."""
-    before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in _SETTINGS}
-    for key, value in _SETTINGS.items():
-        spark.conf.set(key, value)
-    yield Awkward(spark, *table())
-    for key, earlier in before.items():
-        spark.conf.unset(key) if earlier is None else spark.conf.set(key, earlier)
+    with changed(spark, _SETTINGS):
+        yield Awkward(spark, *table())
 
 
 class Awkward:
@@ -122,7 +120,7 @@ def _is_exact(bound: Bound) -> bool:
 
 
 def test_outcomes_equal_sparks(awkward: Awkward, capsys: pytest.CaptureFixture[str]) -> None:
-    """For two thousand predicates, every row's outcome is Spark's, also after normalizing and in Catalyst's words."""
+    """For eight hundred predicates, every row's outcome is Spark's, also after normalizing and in Catalyst's words."""
     texts = predicates(COUNT, SEED)
     bound = {text: awkward.bound(text) for text in texts}
     judged = [text for text in texts if not isinstance(bound[text], Opaque)]
@@ -214,11 +212,8 @@ def test_session_time_zones(awkward: Awkward, spark: "SparkSession", zone: str) 
     """Text, dates and wall clocks mean the instants Spark takes them for, also where clocks are put forward or back."""
     del awkward  # for its settings
     around = Awkward(spark, *_around_changes())  # under UTC: PySpark fails to make a table of times that come twice
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with changed(spark, {TIME_ZONE: zone}):
         answers = around.answers(list(_zone_predicates()))
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     wrong: list[str] = []
     opaque = 0
     for answer in answers:

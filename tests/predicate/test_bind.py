@@ -1,8 +1,5 @@
 """Binding: each conversion Spark makes before it compares, said in the column's own type."""
 
-import math
-from decimal import Decimal
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -11,29 +8,19 @@ from hypothesis import strategies as st
 from coalesce.errors import PredicateError
 from coalesce.model.schema import Schema
 from coalesce.model.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT8,
     INT32,
     INT64,
-    INTEGRAL_BITS,
     PRIMITIVES,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     AtomicType,
     DecimalType,
     Field,
     ListType,
     StructType,
-    Value,
 )
 from coalesce.model.values import order_key
-from coalesce.predicate import temporal
 from coalesce.predicate.bind import bind, with_prefix
-from coalesce.predicate.coercion import cast_value, common_type, nearest_float
+from coalesce.predicate.coercion import cast_value, common_type
 from coalesce.predicate.expr import (
     FALSE,
     NULL,
@@ -299,42 +286,6 @@ def test_long_chains() -> None:
 
 # --- time zones -------------------------------------------------------------------------------------------------
 
-_HOUR = 3_600_000_000
-
-
-@pytest.mark.parametrize(
-    ("zone", "text", "utc"),
-    [
-        ("UTC", "2026-05-17 12:00:00", "2026-05-17 12:00:00"),
-        ("+05:30", "2026-05-17 12:00:00", "2026-05-17 06:30:00"),
-        ("GMT-03:00", "1850-05-17 12:00:00", "1850-05-17 15:00:00"),
-        ("Europe/Berlin", "2026-05-17 12:00:00", "2026-05-17 10:00:00"),
-        ("Europe/Berlin", "2026-01-17 12:00:00", "2026-01-17 11:00:00"),
-        ("Europe/Berlin", "2026-03-29 02:30:00", "2026-03-29 01:30:00"),  # skipped: as far after the gap
-        ("Europe/Berlin", "2026-10-25 02:30:00", "2026-10-25 00:30:00"),  # twice: the earlier
-        ("Europe/Berlin", "2026-10-25T02:30:00Z", "2026-10-25 02:30:00"),
-        ("Europe/Berlin", "1969-05-17 12:00:00", None),
-        ("Europe/Berlin", "2038-05-17 12:00:00", None),
-        ("Mars/Olympus", "2026-05-17 12:00:00", None),
-        ("PST", "2026-05-17 12:00:00", None),
-        ("../etc/passwd", "2026-05-17 12:00:00", None),
-        ("UTC", "2026-02-30 12:00:00", None),
-        ("UTC", "2026-05-17 24:00:00", None),
-        ("UTC", "0000-01-01 00:00:00", None),
-    ],
-)
-def test_instants(zone: str, text: str, utc: str | None) -> None:
-    """Text means the instant that java.time gives it; None where that is not certain."""
-    assert temporal.timestamp_from_text(text, zone) == (None if utc is None else temporal.wall_clock_from_text(utc))
-
-
-@pytest.mark.parametrize(("zone", "day"), [("UTC", -1), ("+05:30", 0), ("-05:00", -1)])
-def test_days_before_1970(zone: str, day: int) -> None:
-    """The day of an instant is the day on a clock in the session's zone, on either side of 1970."""
-    half_past_seven = -int(4.5 * _HOUR)  # 19:30 on 1969-12-31, UTC
-    assert cast_value(half_past_seven, TIMESTAMP, DATE, zone) == day
-    assert cast_value(half_past_seven, TIMESTAMP_NTZ, DATE, zone) == -1
-
 
 def test_days_in_a_region() -> None:
     """A date is midnight in the session's zone, unless that day had no midnight."""
@@ -350,60 +301,6 @@ def test_days_in_a_region() -> None:
 
 
 # --- laws -------------------------------------------------------------------------------------------------------
-
-
-@given(st.data())
-def test_ordinals_count_through_the_values(data: st.DataObject) -> None:
-    """Ordinals order values as Spark does, and lead back to them."""
-    type_ = data.draw(atomic_types().filter(lambda t: ordinal_range(t) is not None))
-    one, other = (data.draw(values(type_, nulls=False)) for _ in range(2))
-    first, second = ordinal_of(type_, one), ordinal_of(type_, other)
-    assert (first < second) == (order_key(type_, one) < order_key(type_, other))
-    assert order_key(type_, value_at(type_, first)) == order_key(type_, one)
-    bounds = ordinal_range(type_)
-    assert bounds is not None
-    assert bounds[0] <= first <= bounds[1]
-
-
-def _widened(value: Value, source: AtomicType, target: AtomicType) -> Value:
-    """CAST from its definition, for pairs that widen."""
-    if source == target or (source in INTEGRAL_BITS and target in INTEGRAL_BITS):
-        return value
-    if target == DOUBLE:
-        return float(value)  # type: ignore[arg-type]
-    if isinstance(target, DecimalType):
-        return Decimal(value)  # type: ignore[arg-type]
-    converted = cast_value(value, source, target, "UTC")
-    assert converted is not None
-    return converted
-
-
-_TYPES: list[AtomicType] = [
-    *PRIMITIVES.values(),
-    MONEY,
-    *(DecimalType(p, s) for p, s in ((3, 0), (12, 3), (20, 0), (38, 5))),
-]
-_WIDENINGS = [(a, b) for a in _TYPES for b in _TYPES if ordinal_range(a) is not None and widens(a, b, "UTC")]
-
-
-@given(st.data())
-def test_cuts_are_where_they_should_be(data: st.DataObject) -> None:
-    """Of any value, it can be told from the cut whether its widened self is below, equal to or above the literal."""
-    column, target = data.draw(st.sampled_from(_WIDENINGS))
-    near = data.draw(values(column, nulls=False).map(lambda v: _widened(v, column, target)))
-    literal = data.draw(st.just(near) | values(target, nulls=False))
-    cut_of = cutter(column, (target,), "UTC")
-    assert cut_of is not None
-    cut = cut_of(literal)
-    wanted = order_key(target, literal)
-    bounds = ordinal_range(column)
-    assert bounds is not None
-    around = [cut.first_not_below - 1, cut.first_not_below, cut.first_above - 1, cut.first_above, cut.first_above + 1]
-    some = ordinal_of(column, data.draw(values(column, nulls=False)))
-    for ordinal in [o for o in (*around, *bounds, some) if bounds[0] <= o <= bounds[1]]:
-        key = order_key(target, _widened(value_at(column, ordinal), column, target))
-        assert (ordinal >= cut.first_not_below) == (key >= wanted)
-        assert (ordinal >= cut.first_above) == (key > wanted)
 
 
 @given(st.data())
@@ -454,41 +351,6 @@ def test_prefix_at_the_end_of_unicode() -> None:
     assert with_prefix(column, "a\U0010ffff") == InRange(column, "a\U0010ffff", True, "b", False)
     assert with_prefix(column, "\U0010ffff") == InRange(column, "\U0010ffff", True, None, False)
     assert with_prefix(column, "\ud7ff") == InRange(column, "\ud7ff", True, "\ue000", False)
-
-
-@given(st.fractions(min_value=-(2**140), max_value=2**140) | st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_nearest_float_is_nearest(exact: float) -> None:
-    """No 32-bit float is nearer."""
-    import struct
-    from fractions import Fraction
-
-    nearest = nearest_float(Fraction(exact))
-    if nearest is None:
-        assert abs(exact) > 3.4e38
-        return
-    assert struct.unpack("<f", struct.pack("<f", nearest))[0] == nearest
-    ordinal = ordinal_of(FLOAT, nearest)
-    for neighbour in (value_at(FLOAT, ordinal - 1), value_at(FLOAT, ordinal + 1)):
-        assert isinstance(neighbour, float)
-        if math.isfinite(neighbour):
-            assert abs(Fraction(nearest) - Fraction(exact)) <= abs(Fraction(neighbour) - Fraction(exact))
-
-
-def test_common_types_are_sparks() -> None:
-    """The table of types that two sides are compared in."""
-    assert common_type(INT8, INT64) == INT64
-    assert common_type(INT32, FLOAT) == DOUBLE
-    assert common_type(INT32, DecimalType(2, 1)) == DecimalType(11, 1)
-    assert common_type(DecimalType(9, 2), DecimalType(3, 3)) == DecimalType(10, 3)
-    assert common_type(DecimalType(38, 0), DecimalType(2, 1)) is None
-    assert common_type(DecimalType(9, 2), FLOAT) == DOUBLE
-    assert common_type(STRING, INT8) == INT64
-    assert common_type(STRING, DecimalType(9, 2)) == DOUBLE
-    assert common_type(STRING, BOOLEAN) == BOOLEAN
-    assert common_type(DATE, TIMESTAMP_NTZ) == TIMESTAMP_NTZ
-    assert common_type(TIMESTAMP, TIMESTAMP_NTZ) == TIMESTAMP
-    assert common_type(BOOLEAN, INT8) is None
-    assert common_type(DATE, INT32) is None
 
 
 def test_unknown_without_text() -> None:

@@ -43,6 +43,7 @@ def table(tmp_path: Path) -> Table:
     return made
 
 
+@pytest.mark.spark
 def test_an_application_killed_while_it_writes(table: Table) -> None:
     """What it had begun is named by no version: the table is as it was, and the next write is not disturbed."""
     before = stored(table)
@@ -73,6 +74,7 @@ def test_two_applications_write_at_once(spark: "SparkSession", table: Table) -> 
     check_files(table.storage, table.state, table.files())
 
 
+@pytest.mark.spark
 def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
     """On a cluster, with tasks that fail twice, rows are written once, read, overwritten and deleted exactly."""
     failures = tmp_path / "failures"

@@ -14,6 +14,7 @@ from coalesce.model.spec import field_text
 from coalesce.table.table import Table
 from tests.spark.events import unmanaged
 from tests.spark.processes import run
+from tests.support.settings import CASE_SENSITIVE, OVERWRITE_MODE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,13 +97,10 @@ def test_create_table_says_what_is_required(spark: "SparkSession") -> None:
 
 def test_truncate_is_a_version(spark: "SparkSession", managed: Table) -> None:
     """TRUNCATE TABLE removes the rows and keeps the table, its history and what it was; whatever the overwrite mode."""
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
+    with changed(spark, {OVERWRITE_MODE: "dynamic"}):
         spark.sql("EXPLAIN TRUNCATE TABLE managed").collect()
         assert numbers(spark, "managed") == [1, 2]
         spark.sql("TRUNCATE TABLE managed")
-    finally:
-        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert numbers(spark, "managed") == []
     assert sorted(row.k for row in managed.read(version=1).collect()) == [1, 2]
     assert fields(warehouse(spark) / "managed") == ["dt", "app"]
@@ -353,14 +351,11 @@ def test_comments(spark: "SparkSession") -> None:
 
 def test_columns_that_differ_only_in_case(spark: "SparkSession", tmp_path: Path) -> None:
     """Whatever the session's setting, such columns are refused in a sentence and no table is made."""
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
+    with changed(spark, {CASE_SENSITIVE: "true"}):
         with pytest.raises(PySparkException, match="differ only in case"):
             spark.sql("CREATE TABLE twice (a INT, A INT) USING coalesce")
         with pytest.raises(PySparkException, match="differ only in case"):
             spark.sql("SELECT 1 AS a, 2 AS A").write.format("coalesce").save(str(tmp_path / "twice"))
-    finally:
-        spark.conf.unset("spark.sql.caseSensitive")
     assert not spark.catalog.tableExists("twice")
     assert not (warehouse(spark) / "twice").exists()
 
@@ -452,6 +447,7 @@ print(sorted(p.name for p in (root / "warehouse").iterdir()))
 """
 
 
+@pytest.mark.spark
 def test_the_hive_catalog(tmp_path: Path) -> None:
     """The same with Hive's catalog, which moves and deletes directories by itself."""
     assert run(HIVE, tmp_path, directory=tmp_path) == [

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkE
 import coalesce
 from coalesce.table.table import Table
 from tests.spark.events import unmanaged
+from tests.support.settings import OVERWRITE_MODE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,11 +81,8 @@ def test_insert_overwrite(spark: "SparkSession", events: Table) -> None:
 def test_dynamic_insert_overwrite(spark: "SparkSession", events: Table) -> None:
     """In dynamic mode only the logical partitions that get rows lose theirs."""
     spark.sql("INSERT INTO events SELECT DATE '2026-05-01', 'B', 1L")
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
+    with changed(spark, {OVERWRITE_MODE: "dynamic"}):
         spark.sql("INSERT OVERWRITE events SELECT DATE '2026-05-01', 'B', 2L")
-    finally:
-        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert numbers(spark) == [0, 2]
     assert events.refresh().count() == 2
 

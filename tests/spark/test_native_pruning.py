@@ -14,6 +14,7 @@ import coalesce
 from coalesce.table.commit.manifests import SHARED_CACHE
 from coalesce.table.table import Table
 from tests.spark.events import DAYS, make_events
+from tests.support.settings import CASE_SENSITIVE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,9 +31,8 @@ def events(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> T
 @pytest.fixture
 def plainly_planned(spark: "SparkSession") -> Iterator[None]:
     """Without adaptive execution the plan that was made is the plan that ran, with its numbers."""
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    yield
-    spark.conf.unset("spark.sql.adaptive.enabled")
+    with changed(spark, {"spark.sql.adaptive.enabled": "false"}):
+        yield
 
 
 def files_read(frame: "DataFrame") -> list[int]:
@@ -180,13 +180,10 @@ def test_statistics_reach_the_optimizer(spark: "SparkSession", events: Table) ->
     assert sizes[0].sizeInBytes() == events.state.bytes
     assert sizes[1].sizeInBytes() < events.state.bytes / 20
     assert f"rowCount={events.count(where)}" in explained(one, "cost")
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", str(events.state.bytes // 10))
-    try:
+    with changed(spark, {"spark.sql.autoBroadcastJoinThreshold": str(events.state.bytes // 10)}):
         other = events.read().withColumnRenamed("k", "other")
         assert "BroadcastHashJoin" in explained(other.join(one, "app"))
         assert "BroadcastHashJoin" not in explained(other.join(everything, "app"))
-    finally:
-        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def test_the_scan_is_sparks_own(events: Table) -> None:
@@ -257,11 +254,8 @@ def test_columns_in_any_case(spark: "SparkSession", events: Table) -> None:
     """Names are matched as Spark matches them, in filters too."""
     assert "1 of" in explained(events.read().where("DT = DATE '2026-05-03' AND K < 100"))
     assert events.read().where("APP = 'A'").count() == events.count("app = 'A'")
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
+    with changed(spark, {CASE_SENSITIVE: "true"}):
         assert "1 of" in explained(events.read().where("dt = DATE '2026-05-03' AND k < 100"))
-    finally:
-        spark.conf.unset("spark.sql.caseSensitive")
 
 
 def test_a_table_without_partitions(spark: "SparkSession", tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 import coalesce
 from coalesce.table.table import Table
 from tests.spark.test_native_pruning import explained
+from tests.support.settings import INTERPRETED, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +53,8 @@ def _answers(frame: "DataFrame", conditions: Sequence[str]) -> "Iterator[tuple[s
 
 
 def _check(memory: "DataFrame", table: "DataFrame", conditions: Sequence[str]) -> None:
-    expected, found = dict(_answers(memory, conditions)), dict(_answers(table, conditions))
+    with changed(memory.sparkSession, INTERPRETED):
+        expected, found = dict(_answers(memory, conditions)), dict(_answers(table, conditions))
     wrong = {c: sorted(set(expected[c]) ^ set(found[c])) for c in conditions if expected[c] != found[c]}
     assert wrong == {}
 

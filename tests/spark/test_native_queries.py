@@ -10,19 +10,14 @@ import pytest
 from coalesce.table.table import Table
 from tests.spark.events import DAYS, make_events, rows
 from tests.spark.queries import query
+from tests.support.examples import examples
+from tests.support.settings import INTERPRETED, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BATCH = 25
-QUERIES = 500
-
-# For few rows it takes longer to compile a query than to interpret it.
-QUICK = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+QUERIES = examples(100)
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +32,8 @@ def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
     spark.read.parquet(str(directory / "plain")).localCheckpoint().createOrReplaceTempView("plain")
     days = ", ".join(f"(DATE '{day}', {1 + number // 7}, 'day {number}')" for number, day in enumerate(DAYS))
     spark.sql(f"SELECT * FROM VALUES {days} AS d(day, week, name)").createOrReplaceTempView("days")
-    before = {name: spark.conf.get(name) for name in QUICK}
-    for name, value in QUICK.items():
-        spark.conf.set(name, value)
-    yield table
-    for name, old in before.items():
-        spark.conf.set(name, str(old))
+    with changed(spark, INTERPRETED):
+        yield table
 
 
 def _made(directory: Path) -> Path:
@@ -74,7 +65,7 @@ def test_same_rows_as_in_memory(spark: "SparkSession", start: int) -> None:
 def test_the_queries_ask_for_something() -> None:
     """The generator makes different queries of every shape."""
     texts = [query(number) for number in range(QUERIES)]
-    assert len(set(texts)) > QUERIES * 0.95
+    assert len(set(texts)) > len(texts) * 0.95
     for word in ("JOIN", "EXISTS", "NOT IN (SELECT", "WITH c", "OVER", "CASE", "UNION", "ROLLUP", "LATERAL"):
         assert any(word in text for text in texts), word
 
@@ -106,16 +97,12 @@ CONDITIONS = [
 )
 def test_same_rows_under_other_settings(spark: "SparkSession", setting: str, value: str) -> None:
     """Collations, time zones, ANSI or not, conversions either way: pruning follows what Spark makes of a condition."""
-    before = spark.conf.get(setting)
-    spark.conf.set(setting, value)
-    try:
-        both = [
-            f"SELECT {n} AS q, '{table}' AS t, count(*) AS c, sum(k) AS s FROM {table} WHERE {condition}"
-            for n, condition in enumerate(CONDITIONS)
-            for table in ("ours", "plain")
-        ]
+    both = [
+        f"SELECT {n} AS q, '{table}' AS t, count(*) AS c, sum(k) AS s FROM {table} WHERE {condition}"
+        for n, condition in enumerate(CONDITIONS)
+        for table in ("ours", "plain")
+    ]
+    with changed(spark, {setting: value}):
         found = {(row.q, row.t): (row.c, row.s) for row in spark.sql(" UNION ALL ".join(both)).collect()}
-    finally:
-        spark.conf.set(setting, str(before))
     different = [c for n, c in enumerate(CONDITIONS) if found[n, "ours"] != found[n, "plain"]]
     assert not different

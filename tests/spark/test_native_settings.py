@@ -1,20 +1,22 @@
 """Settings of the session that change while a query is on its way: a scan keeps the meaning the query was given."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import coalesce
+from tests.support.settings import changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ZONE = "spark.sql.session.timeZone"
-Put = Callable[[str, str], None]
+Put = Callable[[str, str], object]
 Load = Callable[[str], "DataFrame"]
 
 # Each holds on few hours of the table, and on others in another zone.
@@ -58,18 +60,8 @@ def load(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Loa
 @pytest.fixture
 def put(spark: "SparkSession") -> Iterator[Put]:
     """Changes a setting, for this test."""
-    before: dict[str, Any] = {}
-
-    def changed(name: str, value: str) -> None:
-        before.setdefault(name, spark.conf.get(name, None))
-        spark.conf.set(name, value)
-
-    yield changed
-    for name, value in before.items():
-        if value is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, value)
+    with ExitStack() as stack:
+        yield lambda name, value: stack.enter_context(changed(spark, {name: value}))
 
 
 def _keys(frame: "DataFrame") -> list[int]:

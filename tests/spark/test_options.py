@@ -100,6 +100,7 @@ def test_writes(spark: "SparkSession", tmp_path: Path) -> None:
         check_write(case, mode, NATIVE, write(spark, tmp_path / "t", case, mode))
 
 
+@pytest.mark.spark
 def test_writes_through_connect(connect: dict[str, Any]) -> None:
     """The same through Spark Connect."""
     for (case, mode), found in zip(asked(CONNECT), connect["writes"], strict=True):
@@ -117,6 +118,7 @@ def test_reads(spark: "SparkSession", tmp_path: Path) -> None:
         check_read(tmp_path / "t", number, NATIVE, read(spark, tmp_path / "t", case))
 
 
+@pytest.mark.spark
 def test_reads_through_connect(connect: dict[str, Any], tmp_path: Path) -> None:
     """The same through Spark Connect."""
     make(tmp_path / "t")

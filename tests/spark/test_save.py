@@ -1,6 +1,5 @@
 """`df.write.format("coalesce")` in every mode, and INSERT through the catalog."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,17 +10,17 @@ from coalesce.model.rule import BySize
 from coalesce.model.spec import field_text
 from tests.checker import check_files
 from tests.spark.frames import stored
+from tests.support.settings import OVERWRITE_MODE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 
 @pytest.fixture
-def session(spark: "SparkSession") -> Iterator["SparkSession"]:
-    """The shared session with the source attached, and its settings put back."""
+def session(spark: "SparkSession") -> "SparkSession":
+    """The shared session with the source attached."""
     coalesce.attach(spark)
-    yield spark
-    spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    return spark
 
 
 def events(spark: "SparkSession", numbers: range, apps: int = 3) -> "DataFrame":
@@ -90,8 +89,8 @@ def test_overwrite_of_a_part(session: "SparkSession", tmp_path: Path) -> None:
     dynamic.option("partitionOverwriteMode", "dynamic").save(str(location))
     assert numbers_in(location) == [1, 2, 5, 8, 31, 60]
 
-    session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    events(session, range(62, 63)).write.format("coalesce").mode("overwrite").save(str(location))
+    with changed(session, {OVERWRITE_MODE: "dynamic"}):
+        events(session, range(62, 63)).write.format("coalesce").mode("overwrite").save(str(location))
     assert numbers_in(location) == [1, 31, 60, 62]
     with pytest.raises(Exception, match="two answers"):
         writer.option("replaceWhere", "k = 1").option("partitionOverwriteMode", "dynamic").save(str(location))
@@ -148,10 +147,9 @@ def test_inserts_through_the_catalog(session: "SparkSession", tmp_path: Path) ->
         assert numbers_in(location) == [0, 1, 2, 3, 4, 5, 9]
         session.sql("INSERT INTO inserted (k, app) VALUES (10, 'app9')")
         assert numbers_in(location) == [0, 1, 2, 3, 4, 5, 9, 10]
-        session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-        session.sql("INSERT OVERWRITE inserted SELECT dt, app, k + 100 FROM inserted WHERE app = 'app9'")
+        with changed(session, {OVERWRITE_MODE: "dynamic"}):
+            session.sql("INSERT OVERWRITE inserted SELECT dt, app, k + 100 FROM inserted WHERE app = 'app9'")
         assert numbers_in(location) == [0, 1, 2, 3, 4, 5, 109, 110]
-        session.conf.unset("spark.sql.sources.partitionOverwriteMode")
         events(session, range(7, 9)).write.insertInto("inserted", overwrite=True)
         assert numbers_in(location) == [7, 8]
         assert session.table("inserted").count() == 2

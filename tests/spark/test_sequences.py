@@ -12,6 +12,7 @@ from coalesce.spark import engine as spark_engine
 from coalesce.spark.write import readback
 from coalesce.table.table import Table
 from tests.spark.frames import frame_of
+from tests.support.examples import examples
 from tests.table.operations import LogicalOperations, Row
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def test_any_sequence_of_operations(spark: "SparkSession", monkeypatch: pytest.M
             assert {row.k: tuple(row) for row in self.table.read().collect()} == {row[3]: row for row in self.rows}
 
     few = settings(
-        max_examples=2,
+        max_examples=examples(2),
         stateful_step_count=10,
         phases=[Phase.generate],
         database=None,

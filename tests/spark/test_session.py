@@ -10,6 +10,7 @@ import pytest
 
 from coalesce.errors import SparkUnavailable
 from coalesce.spark.session.start import session
+from tests.support.settings import changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +54,7 @@ def path_without_java(tmp_path: Path) -> Path:
     return tools
 
 
+@pytest.mark.spark
 def test_runs_on_a_machine_without_java(path_without_java: Path, tmp_path: Path) -> None:
     """With no Java anywhere but in the wheel, Spark starts, its Python workers find pyarrow, nothing is left behind."""
     working, cache, temporary = (tmp_path / name for name in ("working", "cache", "temporary"))
@@ -115,14 +117,12 @@ def test_a_misspelt_argument_is_refused() -> None:
 def test_a_running_session_is_returned_with_its_settings(spark: "SparkSession") -> None:
     """Asking again gives the running session; what it was started with stays, what may change is changed."""
     warehouse = spark.conf.get("spark.sql.warehouse.dir")
-    again = session(**{"spark.sql.shuffle.partitions": "5"})
-    try:
+    with changed(spark, {"spark.sql.shuffle.partitions": "3"}):
+        again = session(**{"spark.sql.shuffle.partitions": "5"})
         assert again is spark
         assert again.conf.get("spark.sql.shuffle.partitions") == "5"
         assert again.conf.get("spark.sql.warehouse.dir") == warehouse
         assert again.sparkContext.master == "local[2]"
-    finally:
-        again.conf.set("spark.sql.shuffle.partitions", 4)
 
 
 def test_rows_cross_to_arrow_and_pandas(spark: "SparkSession") -> None:

@@ -36,6 +36,8 @@ from coalesce.model.values import column_of, values_of
 from coalesce.spark.translate.schema import spark_type
 from coalesce.spark.translate.transforms import component
 from tests.strategies import values
+from tests.support.examples import examples
+from tests.support.settings import TIME_ZONE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,24 +76,24 @@ def through_spark(
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_spark_computes_what_the_model_does(spark: "SparkSession", zone: str) -> None:
     """Every transform of every type gives in Spark what it gives in Python, at the ends of ranges and in any zone."""
-    before = str(spark.conf.get("spark.sql.session.timeZone"))
-    spark.conf.set("spark.sql.session.timeZone", zone)
     pairs = PAIRS if zone == "UTC" else [p for p in PAIRS if p[1] in (DATE, TIMESTAMP, TIMESTAMP_NTZ)]
     columns = {type_: st.lists(values(type_), min_size=25, max_size=25) for _, type_ in pairs}
 
     @given(st.fixed_dictionaries(columns))
     @settings(
-        max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
+        max_examples=examples(3),
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        database=None,
     )
     def check(drawn: dict[AtomicType, list[Value]]) -> None:
         for (transform, type_), answered in zip(pairs, through_spark(spark, drawn, pairs), strict=True):
             expected = apply_array(transform, type_, column_of(type_, drawn[type_]))
             assert answered == values_of(result_type(transform, type_), expected), (transform, type_)
 
-    try:
+    with changed(spark, {TIME_ZONE: zone}):
         check()
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tests.arrow.generated import Generated, plain_rows, tables
 from tests.builders import make_plan_over, make_snapshot
 from tests.checker import check_files
 from tests.spark.frames import content, frame_of, stored
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +77,7 @@ def test_any_rows_come_back_and_entries_say_what_is_in_the_files(
         monkeypatch.setattr(readback, "HERE_BYTES", -1)
 
     @given(tables())
-    @settings(max_examples=7, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(7), phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
     def check(generated: Generated) -> None:
         version = generated.version
         snapshot = make_snapshot(tmp_path_factory.mktemp("table"), version)

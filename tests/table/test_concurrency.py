@@ -12,6 +12,7 @@ from coalesce.model.rule import RuleRequest, group, keep_all, small
 from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.table import Table
+from tests.support.examples import examples
 from tests.table.examples import create, events, opened
 from tests.table.stores import MemoryStorage
 
@@ -227,4 +228,4 @@ def rows_of(table: Table, where: str | None = None) -> Rows:
 
 
 TestConcurrentTransactions = ConcurrentTransactions.TestCase
-TestConcurrentTransactions.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestConcurrentTransactions.settings = settings(max_examples=examples(40), stateful_step_count=20, deadline=None)

@@ -15,6 +15,7 @@ from coalesce.model.types import INT32, STRING
 from coalesce.model.version import Version
 from coalesce.table.table import Table
 from tests.fast import FAST
+from tests.support.examples import examples
 
 Row = dict[str, object]
 NAMES = ["a", "b", "c", "d", "e"]
@@ -86,7 +87,7 @@ def step(data: st.DataObject, table: Table, rows: list[Row], kind: str) -> list[
     return rows
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_any_sequence_of_changes_keeps_every_row(data: st.DataObject) -> None:
     """After each step the table holds the rows in memory; at the end, every earlier version still holds its own."""

@@ -1,0 +1,33 @@
+"""Settings of a Spark session, changed for a while."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TIME_ZONE = "spark.sql.session.timeZone"
+CASE_SENSITIVE = "spark.sql.caseSensitive"
+OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+# For many queries on few rows: to compile a query takes longer than to interpret it, to plan it twice likewise.
+INTERPRETED = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@contextmanager
+def changed(spark: "SparkSession", settings: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings; what was not set before is not set after, either."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
