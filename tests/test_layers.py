@@ -1,7 +1,8 @@
-"""The layers of ARCHITECTURE.md, as the import statements have them."""
+"""The layers of ARCHITECTURE.md, as the import statements have them, and no module that needs itself."""
 
 import ast
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import coalesce
@@ -56,6 +57,15 @@ def layer_of(module: str) -> str:
     return module.split(".")[1]
 
 
+def cycles(imports: Mapping[str, set[str]]) -> list[list[str]]:
+    """A cycle of imports, if there is one: each module of it imports the next."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return [list(reversed(error.args[1]))]
+    return []
+
+
 MODULES = sources()
 IMPORTS = {name: set(imported(module, MODULES)) for name, module in MODULES.items()}
 
@@ -70,6 +80,26 @@ def test_imports_go_down() -> None:
         if LEVEL[layer_of(other)] >= LEVEL[layer_of(module)]
     ]
     assert wrong == []
+
+
+def test_no_module_needs_itself() -> None:
+    """No cycle of imports, those inside of functions and those for types included: there is an order to read in."""
+    assert cycles(IMPORTS) == []
+
+
+def test_a_cycle_is_found() -> None:
+    """The check above can fail, and says by which imports."""
+    known = dict.fromkeys(["coalesce.a.__init__", "coalesce.a.b", "coalesce.a.c", "coalesce.d"])
+    texts = {
+        "coalesce.a.b": "def f():\n    from coalesce.a import c",
+        "coalesce.a.c": "if TYPE_CHECKING:\n    from coalesce.a.b import f\nimport coalesce.d",
+        "coalesce.d": "from coalesce import a",
+    }
+    imports = {name: set(imported(ast.parse(text), known)) for name, text in texts.items()}
+    assert imports["coalesce.a.c"] == {"coalesce.a.b", "coalesce.d"}
+    assert imports["coalesce.d"] == {"coalesce.a.__init__"}
+    (cycle,) = cycles(imports)
+    assert sorted(set(cycle)) == ["coalesce.a.b", "coalesce.a.c"]
 
 
 def test_only_spark_imports_pyspark() -> None:

@@ -40,7 +40,6 @@ from coalesce.predicate.expr import (
     Or,
     Reference,
 )
-from coalesce.predicate.own_type import cutter, ordinal_of, ordinal_range, value_at, widens
 from coalesce.predicate.render import to_sql
 from coalesce.predicate.sql.parse import parse
 from tests.predicate.reference import outcome

@@ -28,7 +28,7 @@ from coalesce.model.types import (
 )
 from coalesce.model.values import order_key, values_of
 from coalesce.predicate.coercion import cast_value, common_type, float_from_text, nearest_float
-from coalesce.predicate.cuts import ordinal_of, value_at
+from coalesce.predicate.own_type import ordinal_of, value_at
 from coalesce.predicate.render import literal_sql, sql_type
 from tests.strategies import values
 from tests.support.examples import examples

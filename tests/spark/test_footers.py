@@ -15,9 +15,17 @@ from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.schema import Schema
 from coalesce.model.types import FLOATING, Value
 from coalesce.model.values import order_key, values_of
-from coalesce.spark.catalyst import in_session, own_session
-from coalesce.spark.footers import BOUND_BYTES, Chunk, Footer, constants, footer_statistics, may_have_nan, read_footers
-from coalesce.spark.write import SETTINGS, save
+from coalesce.spark.jvm.catalyst import in_session, own_session
+from coalesce.spark.write.footers import (
+    BOUND_BYTES,
+    Chunk,
+    Footer,
+    constants,
+    footer_statistics,
+    may_have_nan,
+    read_footers,
+)
+from coalesce.spark.write.writer import SETTINGS, save
 from tests.spark.frames import frame_of
 
 if TYPE_CHECKING:

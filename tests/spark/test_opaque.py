@@ -18,7 +18,7 @@ from coalesce.model.values import values_of
 from coalesce.plan.index import ManifestIndex
 from coalesce.predicate.expr import Opaque
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE
-from coalesce.spark.opaque import Catalyst
+from coalesce.spark.source.opaque import Catalyst
 
 COLUMNS: dict[str, AtomicType] = {"app": STRING, "n": INT64, "day": DATE, "x": DOUBLE}
 SCHEMA = Schema(tuple(Field(id=i, name=name, type=type_) for i, (name, type_) in enumerate(COLUMNS.items(), 1)))

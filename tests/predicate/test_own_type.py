@@ -28,7 +28,7 @@ from coalesce.model.types import (
 )
 from coalesce.model.values import order_key
 from coalesce.predicate.coercion import cast_value
-from coalesce.predicate.cuts import Cut, cutter, ordinal_of, ordinal_range, value_at, widens
+from coalesce.predicate.own_type import Cut, cutter, ordinal_of, ordinal_range, value_at, widens
 from tests.strategies import atomic_types, values
 
 TYPES: list[AtomicType] = [
