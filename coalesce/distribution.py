@@ -1,7 +1,7 @@
 """The distribution this package comes in: its name, what its extras install, and what may be in its way.
 
-On package indexes the name `coalesce` belongs to somebody else, whose distribution also installs a package `coalesce`.
-Installed beside ours it replaces our `__init__.py`, or ours replaces theirs; removing it then takes ours away. Python
+On package indexes the name `coalesce` belongs to another project, which also installs a package `coalesce`. Installed
+beside ours it replaces our `__init__.py`, or ours replaces theirs; removing it then takes ours away. Python
 says nothing in any of these cases, so the package looks for itself, once, when it is imported.
 """
 
@@ -52,7 +52,7 @@ def _stranger(place: str) -> str | None:
     """
     try:
         names = os.listdir(place)
-    except OSError:  # in a zip file, say, into which nobody installs
+    except OSError:  # in a zip file, say, into which nothing is installed
         return None
     for name in names:
         if name.startswith("coalesce-") and name.endswith((".dist-info", ".egg-info")):

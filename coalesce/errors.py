@@ -151,7 +151,7 @@ class BrokenInstallation(CoalesceError, ImportError):
     """This package is not whole: another distribution, which installs a package of the same name, is in its way."""
 
 
-# Every module of ours imports this one, so whichever is imported first, and whoever's `__init__.py` came before it, is
+# Every module of ours imports this one, so whichever is imported first, and whichever `__init__.py` came before it, is
 # told here; a missing name somewhere in the middle would tell nothing.
 if (_fault := fault()) is not None:
     raise BrokenInstallation(_fault)

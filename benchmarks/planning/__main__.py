@@ -18,7 +18,7 @@ from benchmarks.planning.planners import CONTESTANTS, PLANNERS, POINT
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A predicate to plan, and how long it may take if somebody said so."""
+    """A predicate to plan, and how long it may take if a limit is set."""
 
     where: str
     at_most_ms: float | None = None

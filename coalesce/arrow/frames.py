@@ -1,6 +1,6 @@
 """pandas data frames as Arrow tables, or a sentence about the columns that cannot be.
 
-pandas is never imported here: whoever has a data frame has it imported already.
+pandas is never imported here: a program that has a data frame has it imported already.
 """
 
 from collections.abc import Collection

@@ -85,7 +85,7 @@ def _struct_of(children: Sequence[pa.Array], type_: StructType, like: pa.Array) 
     if like.null_count == 0:
         return pa.StructArray.from_arrays(children, fields=fields)
     # Parquet cannot say of a required member that it is NULL, not even inside a struct that is; some value has to
-    # stand there, and nobody will see it.
+    # stand there, and will not be seen.
     absent = like.is_null()
     filled = [
         _blank_where(absent, child, member.type) if member.required else child

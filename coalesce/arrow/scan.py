@@ -50,7 +50,7 @@ class ArrowScan:
         try:
             parts = list(pool.map(lambda pair: list(self._file(*pair)), self._residuals()))
         finally:
-            pool.shutdown(cancel_futures=True)  # after a failure nobody wants the other files
+            pool.shutdown(cancel_futures=True)  # after a failure the other files are not wanted
         batches = [batch for part in parts for batch in part]
         return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
 

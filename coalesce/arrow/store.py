@@ -35,7 +35,7 @@ def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
     try:
         entries = list(pool.map(make_and_put, files))
     except BaseException:
-        pool.shutdown(wait=True, cancel_futures=True)  # nobody may put a file after the others are deleted
+        pool.shutdown(wait=True, cancel_futures=True)  # no file may be put after the others are deleted
         for path in begun:
             with suppress(StorageError):  # an orphan that no version names; the first failure is what to report
                 storage.delete(path)

@@ -1,4 +1,4 @@
-"""Write rows: which tuple each has, which file that goes to, and out with them, sorted by tuple.
+"""Write rows: which tuple each has, which file that goes to, and the files themselves, sorted by tuple.
 
 Nothing is written before everything about the rows has been checked. All work per row is Arrow's or NumPy's.
 """

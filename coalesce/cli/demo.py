@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import coalesce
 from coalesce.cli.arguments import add_debug
-from coalesce.cli.layout import grid, number
 from coalesce.cli.output import complain, tell
+from coalesce.cli.text import grid, number
 from coalesce.errors import CoalesceError
 from coalesce.plan.report import human_bytes
 from coalesce.table.table import Table
@@ -96,7 +96,7 @@ class _Story:
         )
 
     def write(self, events: "DataFrame") -> Table:
-        """The same rows in both layouts."""
+        """The same rows, written both ways."""
         hive = self.directory / "hive"
         with _watch("writing them with Spark's partitionBy") as hive_watch:
             events.repartition("dt", "app").write.partitionBy("dt", "app").parquet(str(hive))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import assert_never
 
-from coalesce.cli.layout import cut, grid, moment
+from coalesce.cli.text import cut, grid, moment
 from coalesce.cli.values import literal
 from coalesce.cli.verb import Json
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule

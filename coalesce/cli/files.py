@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from coalesce.cli.arguments import add_limit, add_predicate
-from coalesce.cli.layout import cut, cut_middle, grid, number
+from coalesce.cli.text import cut, cut_middle, grid, number
 from coalesce.cli.values import key_as_data, physical_key
 from coalesce.cli.verb import Json
 from coalesce.manifest.paths import DATA

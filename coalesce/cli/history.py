@@ -1,10 +1,10 @@
-"""The versions of a table, newest first: when each was committed, and what it changed. Or its layouts side by side."""
+"""The versions of a table, newest first: when each was committed, and what it changed. Or its files by generation."""
 
 import argparse
 from dataclasses import asdict
 
 from coalesce.cli.arguments import add_limit
-from coalesce.cli.layout import cut, grid, moment, number
+from coalesce.cli.text import cut, grid, moment, number
 from coalesce.cli.verb import Json
 from coalesce.model.version import Version
 from coalesce.plan.report import human_bytes
@@ -22,16 +22,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def as_json(table: Table, arguments: argparse.Namespace) -> Json:
-    """What each version says of itself; with `--specs`, the layouts of the files."""
+    """What each version says of itself; with `--specs`, the generations of the files."""
     if arguments.specs:
-        return {"layouts": [asdict(layout) for layout in table.describe_evolution()]}
+        return {"generations": [asdict(generation) for generation in table.describe_evolution()]}
     return {"versions": [_as_data(v) for v in _versions(table, arguments.limit)]}
 
 
 def as_text(table: Table, arguments: argparse.Namespace) -> str:
-    """A line for each version, or for each layout."""
+    """A line for each version, or for each generation."""
     if arguments.specs:
-        return _layouts(table)
+        return _generations(table)
     header = ("version", "committed (UTC)", "operation", "files", "rows", "changed files", "changed rows")
     rows = [
         (
@@ -48,25 +48,25 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
     return grid(header, rows, right=("version", *header[3:]))
 
 
-def _layouts(table: Table) -> str:
-    """A line for each spec and rule that files were written under, and what a backfill would move."""
+def _generations(table: Table) -> str:
+    """A line for each spec and rule that files were written under, and what compact() would move."""
     found = table.describe_evolution()
     header = ("spec", "rule", "partitioned by", "files", "rows", "bytes", "files a partition", "")
     rows = [
         (
-            str(layout.spec_id),
-            number(layout.rule_id),
-            cut(", ".join(layout.fields) or "nothing"),
-            number(layout.files),
-            number(layout.rows),
-            human_bytes(layout.bytes),
-            "?" if layout.files_per_partition is None else f"{layout.files_per_partition:.1f}",
-            "current" if layout.current else "",
+            str(generation.spec_id),
+            number(generation.rule_id),
+            cut(", ".join(generation.fields) or "nothing"),
+            number(generation.files),
+            number(generation.rows),
+            human_bytes(generation.bytes),
+            "?" if generation.files_per_partition is None else f"{generation.files_per_partition:.1f}",
+            "current" if generation.current else "",
         )
-        for layout in found
+        for generation in found
     ]
-    moved = human_bytes(sum(layout.bytes for layout in found if not layout.current))
-    return grid(header, rows, right=("spec", "rule", *header[3:7])) + f"\n\na backfill would move {moved}"
+    moved = human_bytes(sum(generation.bytes for generation in found if not generation.current))
+    return grid(header, rows, right=("spec", "rule", *header[3:7])) + f"\n\ncompact() would move {moved}"
 
 
 def _versions(table: Table, limit: int) -> list[Version]:

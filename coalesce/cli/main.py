@@ -12,7 +12,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     library's threads, Python would answer it with a stack trace.
     """
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored under nohup, or whoever calls this handles it
+    if before is not signal.default_int_handler:  # ignored under nohup, or handled by the caller
         return _run(argv)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

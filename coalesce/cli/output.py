@@ -1,4 +1,4 @@
-"""Standard output and standard error as they are: of any encoding, full, closed, or with nobody reading any more."""
+"""Standard output and standard error as they are: of any encoding, full, closed, or with no reader left."""
 
 import codecs
 import io
@@ -50,7 +50,7 @@ def tell(text: str = "", *, end: str = "\n") -> None:
 
 
 def complain(text: str) -> None:
-    """Write a message to standard error. If that is not possible there is nobody left to tell."""
+    """Write a message to standard error. If that is not possible, there is no one left to tell."""
     err: TextIO | None = sys.stderr
     if err is None:
         return

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from coalesce.cli.arguments import add_limit, add_predicate
-from coalesce.cli.layout import cut, grid, number
+from coalesce.cli.text import cut, grid, number
 from coalesce.cli.values import as_data, shown
 from coalesce.cli.verb import Json
 from coalesce.model.spec import field_text

@@ -96,7 +96,7 @@ class Node:
 
     @property
     def number(self) -> int:
-        """An integer of up to 64 bits: more would be read otherwise by whoever has no larger ones."""
+        """An integer of up to 64 bits: more would be read as another number by readers that have no larger ones."""
         if type(self.value) is not int:
             raise self._unlike("an integer")
         if not -(2**63) <= self.value < 2**63:

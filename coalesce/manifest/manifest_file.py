@@ -1,7 +1,7 @@
 """Manifests: `Entries` as Parquet.
 
 A reader checks what it reads: the length and digest the version recorded, the columns the spec demands, and every
-path. A writer checks the same before it writes, so that it cannot leave a manifest that nobody reads. Statistics stay
+path. A writer checks the same before it writes, so that it leaves no manifest that readers refuse. Statistics stay
 undecoded until a plan asks for a column's.
 """
 
@@ -114,7 +114,7 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
 def _inherit(core: pa.Table, ref: ManifestRef) -> pa.Table:
     """Entries without a version or row ids of their own take those the version gave the whole manifest.
 
-    A flag that is missing is false: what nobody claims is unknown.
+    A flag that is missing is false: what is not claimed is unknown.
     """
     for flag in ("physical_known", "complete"):
         if core.column(flag).null_count:
@@ -160,7 +160,7 @@ def _check_columns(schema: pa.Schema, metadata: dict[bytes, bytes], ref: Manifes
 
 
 def _check_unique(names: Sequence[str], ref: ManifestRef, where: str = "") -> None:
-    """Which of two columns of one name is meant nobody can say."""
+    """Refuse two columns of one name: there is no telling which is meant."""
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise CorruptMetadata(ref.path, f"two of its columns are called {twice!r}.", where or twice)

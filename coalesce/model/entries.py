@@ -1,7 +1,7 @@
 """Many entries at once: the columns of a manifest, in memory.
 
 A manifest has up to tens of thousands of entries and ten times as many tuples; no Python object is made for any
-of them until somebody looks at one. The columns are those of `manifests/FORMAT.md`:
+of them until one is looked at. The columns are those of `manifests/FORMAT.md`:
 
     path, rows, bytes, rule_id, physical_known, physical_group_<field>, physical_value_<field>, …,
     tuples: list<struct<f<field>: …, rows: int64>>, complete, first_row_id, added_version,

@@ -1,7 +1,7 @@
 """A plan: the files a query has to read, what is left to check, and how that came about.
 
 Making a plan touches only what it must. Entries become objects, conjuncts are judged file by file and the report is
-drawn up when somebody asks.
+drawn up when it is asked for.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Conditions that can hardly be meant: forgotten quotes, a text that is no date, a number for a flag.
 
 To the planner they are Opaque like everything it has no words for, since Spark has the last word on what it takes: a
-session may have a variable called `web`. Where there is no Spark nobody else will say what is wrong, so `refuse` does.
+session may have a variable called `web`. Where there is no Spark, nothing else says what is wrong, so `refuse` does.
 Only what Spark, in ANSI mode, refuses or fails on too is called a mistake here; text that it might read by rules of its
 own (`' 5 '`, `2026-5-1`) is not.
 """

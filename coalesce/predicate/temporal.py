@@ -1,8 +1,8 @@
 """Dates and times written as text, and wall clocks in a time zone, with java.time's answers.
 
-Only the canonical forms are read: of `2026-5-1`, `12:00` or `epoch` Spark has opinions too, but whoever is not
-certain of them answers None, and None keeps the file. The same goes for zones whose history or future this machine
-and Spark's may know differently: a region counts for the years 1970 to 2037 only.
+Only the canonical forms are read: of `2026-5-1`, `12:00` or `epoch` Spark has opinions too. Where its answer is
+not certain, the answer here is None, and None keeps the file. The same goes for zones whose history or future this
+machine and Spark's may know differently: a region counts for the years 1970 to 2037 only.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A directory on this machine, or one that looks like it (NFS).
 
 Create-if-absent is a hard link: the bytes go to a temporary name in the same directory and to the disk, and `link`
-gives them their real name unless somebody has it. Renaming would replace the other writer's file, and creating the
+gives them their real name unless it is taken. Renaming would replace the other writer's file, and creating the
 real name first would show readers an empty one.
 """
 
@@ -82,7 +82,7 @@ class LocalStorage:
         """Every file below `prefix`, sorted. Only files after `start_after` are looked at.
 
         A link to a file counts as the file. A link to a directory is not followed: what is behind it is not the
-        table's, and somebody who deletes what no version names must not come across it.
+        table's, and a clean-up of what no version names must not come across it.
         """
         after = "" if start_after is None else start_after
         found: Listing = []
@@ -164,7 +164,7 @@ class LocalStorage:
         try:
             file = open(temporary, "xb")  # noqa: SIM115 - closed below
         except FileNotFoundError:
-            # Somebody deleted the directory since we last made sure of it.
+            # The directory was deleted since we last made sure of it.
             self._durable.clear()
             self._make_directory(directory)
             file = open(temporary, "xb")  # noqa: SIM115 - closed below
@@ -184,7 +184,7 @@ class LocalStorage:
         """Make the directory and those above it, and sync each one's name.
 
         Another writer may have made one a moment ago and not synced it yet, so inside the root each is synced once
-        by everybody. Above the root, what exists is taken to be on the disk.
+        by every writer. Above the root, what exists is taken to be on the disk.
         """
         if directory in self._durable:
             return

@@ -33,7 +33,7 @@ SCHEMES: Final = frozenset({"s3", "gs", "az", "abfs", "abfss"})
 
 _Store = S3Store | GCSStore | AzureStore
 
-# Long enough to sit out a throttled minute, short enough that a wrong endpoint is reported while somebody waits.
+# Long enough to sit out a throttled minute, short enough that a wrong endpoint is reported to a person who waits.
 _MAX_RETRIES = 8
 _RETRY_SECONDS = 60.0
 

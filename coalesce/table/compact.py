@@ -1,4 +1,4 @@
-"""Moving old data to the current layout, step by step.
+"""Moving files of older specs and rules to the current ones, step by step.
 
 Each step rewrites some files and commits; a process that stops between two steps, or dies within one, leaves a table
 that is whole, with less left to do. Rows keep their ids.

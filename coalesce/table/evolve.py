@@ -1,8 +1,8 @@
 """Changing what a table is: every function takes a version and returns the changed one, touching no file.
 
 Files keep the spec, the rule and the physical names they were written with; the planner and the readers go by ids, so
-all layouts are read side by side. Ids only grow. Physical names follow usage tracking (`model/schema.py`): the first
-drop or rename sets `has_dropped_or_renamed` for good, and columns added later get names no file has ever used.
+files of every spec are read side by side. Ids only grow. Physical names follow usage tracking (`model/schema.py`): the
+first drop or rename sets `has_dropped_or_renamed` for good, and columns added later get names no file has ever used.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which layouts a table's files are in: by spec and by rule, and how well each one prunes."""
+"""The generations of a table's files: those of one spec and one rule each, and how well they prune."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from coalesce.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Generation:
     """The files that one spec and one rule have made.
 
     `fields` are the partition fields as text. `files_per_partition` is in how many of these files one logical partition
@@ -28,8 +28,8 @@ class Layout:
     files_per_partition: float | None
 
 
-def layouts(plan: Plan) -> list[Layout]:
-    """The layouts of the plan's files; those that are not current are what a backfill would move."""
+def generations(plan: Plan) -> list[Generation]:
+    """The generations of the plan's files; those that are not current are what `compact()` would move."""
     version = plan.version
     totals: dict[tuple[int, int | None], _Total] = defaultdict(_Total)
     for planned in plan.manifests:
@@ -47,7 +47,7 @@ def layouts(plan: Plan) -> list[Layout]:
             total.pairs += int(pairs.sum())
             total.tuples += len(np.unique(index.posting_tuple[pairs]))
     return [
-        Layout(
+        Generation(
             spec_id=spec_id,
             rule_id=rule_id,
             fields=tuple(field_text(f, version.schema) for f in version.spec_by_id(spec_id).fields),

@@ -3,7 +3,7 @@
 Every tuple is routed to a physical key by the rule. The tuples of one physical key, in Spark's order, then form one
 long run of rows, and that run is cut into files of about the target size. A cut falls between two tuples where that
 leaves both sides a reasonable size, so that a small tuple lies in one file; only a tuple too large for that is cut
-itself, evenly. Nobody gets a sliver of a file.
+itself, evenly. No tuple gets a sliver of a file.
 """
 
 import math

@@ -31,7 +31,7 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
 from coalesce.table.engine import COUNTED, Engines, Rewritten, Snapshot, check_layout
-from coalesce.table.generations import Layout, layouts
+from coalesce.table.generations import Generation, generations
 from coalesce.table.properties import asked_by, changed, check_properties
 from coalesce.table.reading import TableReader, Where
 from coalesce.table.tuples import among
@@ -212,7 +212,7 @@ class Table(TableReader):
         return self._committed(transaction)
 
     def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
-        """Move files of older specs and rules to the current layout: one commit for each step that is taken.
+        """Move files of older specs and rules to the current ones: one commit for each step that is taken.
 
         `for step in table.compact(): …` shows progress and may stop at any time; `list(table.compact())` does it all.
         """
@@ -241,9 +241,9 @@ class Table(TableReader):
         transaction.add(self.engines.rows.compact(self.snapshot(), files))
         transaction.remove(files)
 
-    def describe_evolution(self) -> list[Layout]:
-        """Which files are in which spec and rule, what a backfill would move, and how well each prunes."""
-        return layouts(self.plan())
+    def describe_evolution(self) -> list[Generation]:
+        """Which files are in which spec and rule, what compact() would move, and how well each prunes."""
+        return generations(self.plan())
 
     def _change(self, operation: str, change: Callable[[Version], Version]) -> Version:
         transaction = self.transaction(operation)
@@ -283,7 +283,7 @@ class Table(TableReader):
         return self._version
 
     def _data_files(self, snapshot: Snapshot, data: object) -> list[DataFile]:
-        """Rows as data files, or the data files that somebody has made of them."""
+        """Rows as data files, or the data files that workers have made of them."""
         if isinstance(data, WrittenFiles):
             return data.take(snapshot.version)
         return self.engines.for_data(data).write(snapshot, data)

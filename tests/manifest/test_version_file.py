@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from coalesce.cli.layout import moment
+from coalesce.cli.text import moment
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.rule import Groups, group

@@ -25,7 +25,7 @@ from coalesce.spark.write.footers import (
     may_have_nan,
     read_footers,
 )
-from coalesce.spark.write.writer import SETTINGS, save
+from coalesce.spark.write.writer import SETTINGS, write_parquet
 from tests.spark.frames import frame_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def files(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> li
         parts.append(pa.table({name: pa.array(padded[name], type_) for name, (type_, _) in COLUMNS.items()}))
     session = own_session(spark, SETTINGS)
     for part in parts:
-        save(in_session(frame_of(spark, part).coalesce(1), session), str(directory), [])
+        write_parquet(in_session(frame_of(spark, part).coalesce(1), session), str(directory), [])
     footers = read_footers(session, str(directory))
     assert len(footers) == len(SHAPES)
     return [(footer, pq.read_table(_local(footer.uri))) for footer in footers]

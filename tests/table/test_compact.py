@@ -1,4 +1,4 @@
-"""Backfill: old data moves to the current layout in steps, and nothing is lost, doubled or renumbered."""
+"""Compaction: old data moves to the current spec and rule in steps, and nothing is lost, doubled or renumbered."""
 
 import datetime as dt
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.checker import check_files
 SCHEMA = pa.schema([("dt", pa.date32()), ("merchant", pa.string()), ("n", pa.int64())])
 
 
-def table_in_two_layouts(directory: Path) -> Table:
+def table_of_two_specs(directory: Path) -> Table:
     """Four days by day, then one more under day and bucket."""
     table = coalesce.create(directory, SCHEMA, partition_by=["dt"])
     for day in range(1, 6):
@@ -23,9 +23,9 @@ def table_in_two_layouts(directory: Path) -> Table:
     return table
 
 
-def test_backfill_moves_everything_and_can_stop_between_steps(tmp_path: Path) -> None:
+def test_it_moves_everything_and_can_stop_between_steps(tmp_path: Path) -> None:
     """After one step the table is whole and the rest is left; after all of them only the current layout is there."""
-    table = table_in_two_layouts(tmp_path)
+    table = table_of_two_specs(tmp_path)
     rows = table.scan().to_arrow().sort_by([("dt", "ascending"), ("n", "ascending")])
     first = next(iter(table.compact(step_bytes=1)))
     assert first.bytes_left > 0
@@ -43,7 +43,7 @@ def test_backfill_moves_everything_and_can_stop_between_steps(tmp_path: Path) ->
 
 def test_rows_keep_their_ids(tmp_path: Path) -> None:
     """A moved row carries its id and the version that wrote it in reserved columns of its new file."""
-    table = table_in_two_layouts(tmp_path)
+    table = table_of_two_specs(tmp_path)
     (old,) = table.files("dt = DATE '2026-04-02'")
     list(table.compact())
     ids = []

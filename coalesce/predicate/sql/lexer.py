@@ -2,7 +2,7 @@
 
 sqlglot's tokens would not do: they lose what Spark's typed literals need (suffixes such as 5L, raw strings, which
 escapes stood where), and reading a megabyte of them takes seconds. Tokens are held by column, not one object each,
-and every bracket knows its partner, so whoever reads them can step over a group of any size at once.
+and every bracket knows its partner, so a parser can step over a group of any size at once.
 """
 
 import re
@@ -14,7 +14,7 @@ from coalesce.errors import PredicateError
 
 Kind = Literal["word", "quoted", "string", "number", "symbol"]
 
-# Catalyst prints a chain of ten thousand ORs as ten thousand nested parentheses; nobody writes ten times that.
+# Catalyst prints a chain of ten thousand ORs as ten thousand nested parentheses; ten times that is never written.
 MAX_NESTING: Final = 100_000
 
 _TOKEN = re.compile(

@@ -36,7 +36,7 @@ from coalesce.predicate import temporal
 from coalesce.predicate.coercion import float_from_text
 from coalesce.predicate.expr import Literal
 
-# Numbers longer than this mean something to Java too, but nobody writes them.
+# Numbers longer than this mean something to Java too, but are not written by people.
 _NUMBER = re.compile(r"(?P<digits>[0-9.]{1,400}(?:E[+-]?[0-9]{1,4})?)(?P<suffix>[A-Z]*)")
 _SUFFIXED_INTEGERS: Final = {"Y": INT8, "S": INT16, "L": INT64}
 _MAX_FLOAT: Final = Decimal(2**128 - 2**104)

@@ -61,7 +61,7 @@ class ConnectEngine(ArrowEngine):
         try:
             rows = _together(data, snapshot).mapInArrow(partial(_write, part), "answer binary").collect()
             return [file for row in rows for file in _answer(row[0])]
-        except BaseException:  # what other tasks have written nobody else knows of
+        except BaseException:  # what other tasks have written is known nowhere else
             with suppress(CoalesceError):
                 for file in snapshot.storage.list(part.below):
                     snapshot.storage.delete(file.path)

@@ -300,7 +300,7 @@ class PortableWriter(DataSourceArrowWriter):
             named = paths_only_in(Log(storage).head(), self.snapshot.version, Manifests(storage))
             written = {f.path for f in _files(messages)} | {f.path for f in storage.list(self.snapshot.below)}
         except CoalesceError:
-            return  # it cannot be told, and files that no version names harm nobody
+            return  # it cannot be told, and files that no version names do no harm
         for path in written.difference(named):
             storage.delete(path)
 

@@ -1,4 +1,4 @@
-"""Make the source `coalesce` known to a Spark session, whoever started it."""
+"""Make the source `coalesce` known to a Spark session, however it was started."""
 
 import warnings
 from typing import TYPE_CHECKING, Any

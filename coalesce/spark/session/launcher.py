@@ -70,7 +70,7 @@ def _is_launcher(home: Path, script: str) -> bool:
 
 
 def _make(home: Path, script: str) -> bool:
-    """Write the launcher so that whoever looks sees all of it or nothing; False if this is not a place for it."""
+    """Write the launcher so that other processes see all of it or nothing; False if this is not a place for it."""
     java = home / "bin" / "java"
     try:
         java.parent.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ class _Answers:
             return "+" + _CALLS[asked["call"]](asked, subject)
         except CoalesceError as error:
             return f"-{type(error).__name__}: {error}"
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
+        except Exception as error:  # noqa: BLE001 - it belongs to the caller
             return f"-{type(error).__module__}.{type(error).__qualname__}: {error}"
 
     class Java:

@@ -53,7 +53,7 @@ def session(master: str | None = None, **config: object) -> "SparkSession":
 
 
 def _check_names(config: Mapping[str, object]) -> None:
-    """Refuse what cannot be a setting of Spark: a misspelt argument would otherwise be one that nobody reads."""
+    """Refuse what cannot be a setting of Spark: a misspelt argument would otherwise never be read."""
     for name in config:
         if not name.startswith("spark."):
             raise TypeError(
@@ -98,7 +98,7 @@ def _starts_here(config: Mapping[str, object]) -> bool:
 def _prepare_local_environment() -> None:
     # Workers would run the first python3 on PATH, which lacks pyarrow when a virtual environment is not activated.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Nobody else needs to reach a local Spark. It also ends a warning about the host name, and a failure where the
+    # No other machine needs to reach a local Spark. It also ends a warning about the host name, and a failure where the
     # host name does not resolve.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 

@@ -1,6 +1,6 @@
 """Every option of `format("coalesce")`: what it is called, what it may say, and where; for both sources alike.
 
-An option is honoured or refused. One that nobody knows, that belongs elsewhere, or that says what cannot be meant would
+An option is honoured or refused. One that is unknown, that belongs elsewhere, or that says what cannot be meant would
 otherwise read or write something else than was asked for, in silence: `partitionOverwriteMode` = `dynamc` replaces the
 whole table. Names are without regard to case, as all of Spark's are.
 

@@ -13,7 +13,7 @@ _PARQUET = (
 _CHANGES = "what came in from version to version is read with spark.readStream and startingVersion."
 _CONFLICTS = "whatever another writer changed that this one relied on is a conflict, always; leave it out."
 _LAYOUT = "the partition fields and the rule of the table say which rows make which file; leave it out."
-_NO_NEWS = "rows that only move to other files (t.compact()) are no news to a stream; leave it out."
+_ONLY_MOVED = "a stream does not see rows that only move to other files (t.compact()); leave it out."
 _SKIP = "say skipChanges = true, to pass over versions that removed or replaced rows."
 
 _READING: Final = {
@@ -36,7 +36,7 @@ _ANYWHERE: Final = {
     "overwritemode": "say partitionOverwriteMode = dynamic, or replaceWhere.",
     "replace-where": "say replaceWhere.",
     "partitionby": "name partition fields with .partitionBy(…), or PARTITIONED BY.",
-    "datachange": _NO_NEWS,
+    "datachange": _ONLY_MOVED,
     "usermetadata": "a commit carries no words of yours; to know a write again, give it txnAppId and txnVersion.",
     "recursivefilelookup": _FILES,
     "pathglobfilter": _FILES,

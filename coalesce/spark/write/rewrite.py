@@ -35,9 +35,9 @@ from coalesce.spark.write.writer import (
     entry,
     file_columns,
     owned_directory,
-    save,
     tidy,
     write_conformed,
+    write_parquet,
 )
 from coalesce.table.engine import Rewritten, Snapshot
 
@@ -90,7 +90,7 @@ def _rewrite_of_spec(
     directories = _directories(snapshot, spec, files)
     ready = kept.select(*columns, *directories)
     with owned_directory(session, snapshot.storage) as directory:
-        save(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
+        write_parquet(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
         found = read_back(session, snapshot, directory, spec)
         tidy(snapshot.storage, directory, found)
         entries = []

@@ -1,6 +1,6 @@
 """Write a DataFrame as data files: count, lay out, shuffle once, let Spark write Parquet, read back what came out.
 
-Everything happens in a copy of the user's session, so that the settings a data file needs are nobody else's. The files
+Everything happens in a copy of the user's session, so that the settings a data file needs stay in it. The files
 go into a directory that this write owns: a task that is tried again, or a job that dies, leaves files there that no
 version names, and a job that fails takes the directory away.
 """
@@ -92,7 +92,7 @@ def write_conformed(session: SparkSession, snapshot: Snapshot, rows: Conformed, 
     ready = sent.sortWithinPartitions(F.col(RANK), *own).select(*columns, *directories)
     with owned_directory(session, snapshot.storage) as directory:
         with report.stage("write"):
-            save(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
+            write_parquet(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
         with report.stage("read back"):
             found = read_back(session, snapshot, directory, spec)
             tidy(snapshot.storage, directory, found)
@@ -214,17 +214,17 @@ def estimated_bytes(frame: DataFrame) -> int | None:
 # --- files -------------------------------------------------------------------------------------------------------
 
 
-def save(frame: DataFrame, directory: str, directory_columns: Sequence[str]) -> None:
-    """Let Spark write Parquet, a file for each task, below a directory that nobody else writes to."""
+def write_parquet(frame: DataFrame, directory: str, directory_columns: Sequence[str]) -> None:
+    """Let Spark write Parquet, a file for each task, below a directory that no other write uses."""
     options = {
         "compression": "zstd",
         "parquet.compression.codec.zstd.level": "1",  # as pyarrow has it; higher ones cost more than they save
         "maxRecordsPerFile": "0",
-        "coalesce.writer": "true",  # `PlainWrites.java` lets nobody else write files into a table
+        "coalesce.writer": "true",  # `PlainWrites.java` lets no other write put files into a table
         "parquet.block.size": str(_ROW_GROUP_BYTES),
         "parquet.statistics.truncate.length": str(BOUND_BYTES),
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-        # Renamed once, not twice. Half a job's files may become visible; nobody looks before it is done.
+        # Renamed once, not twice. Half a job's files may become visible; they are not looked at before it is done.
         "mapreduce.fileoutputcommitter.algorithm.version": "2",
     }
     writer = frame.write.mode("append").options(**options)
@@ -243,7 +243,7 @@ def owned_directory(session: SparkSession, storage: Storage) -> Iterator[str]:
     try:
         yield directory
     except BaseException:
-        with suppress(Exception):  # the first failure is what to report, and orphans harm nobody
+        with suppress(Exception):  # the first failure is what to report, and orphans do no harm
             context.cancelJobsWithTag(tag)
             path = jvm(session).org.apache.hadoop.fs.Path(spark_uri(session, storage, directory))
             path.getFileSystem(hadoop_configuration(session)).delete(path, True)

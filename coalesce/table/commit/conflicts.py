@@ -35,7 +35,7 @@ def check_same_table(base: Version, head: Version) -> None:
 
 
 def check_metadata_unchanged(base: Version, head: Version) -> None:
-    """Refuse to change metadata that somebody else has changed."""
+    """Refuse to change metadata that another writer has changed."""
     if _metadata(base) != _metadata(head):
         raise CommitConflict(
             f"the schema, specs, rules or properties were changed in version {head.number} or shortly before; "
@@ -99,7 +99,7 @@ def check_in_base(removed: Iterable[str], base: Version, manifests: Manifests) -
 
 
 def check_files_there(removed: Iterable[str], base: Version, head: Version, manifests: Manifests) -> None:
-    """Refuse to remove files that somebody else has removed or rewritten."""
+    """Refuse to remove files that another writer has removed or rewritten."""
     wanted = lost_files(base, head, manifests).intersection(removed)
     if wanted:
         raise CommitConflict(

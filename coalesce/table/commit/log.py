@@ -149,7 +149,7 @@ class Log:
 
 
 def _encoded(version: Version) -> bytes:
-    """The version's file, if it can be read back: a commit that nobody can read would be the table's last."""
+    """The version's file, if it can be read back: a commit that cannot be read would be the table's last."""
     try:
         data = encode_version(version)
         decode_version(data, version.number)

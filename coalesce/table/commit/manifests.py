@@ -91,7 +91,7 @@ class Manifests:
     def write(self, entries: Entries, begun: list[str] | None = None) -> list[tuple[str, EncodedManifest]]:
         """Store `entries` in as many manifests as they need, each a contiguous run of physical keys.
 
-        `begun` gets the name of each before it is sent off, for whoever has to clear away after a failure.
+        `begun` gets the name of each before it is sent off, for the clean-up after a failure.
         """
         names: list[str] = [] if begun is None else begun
         order = sort_order(entries)

@@ -138,7 +138,7 @@ class Transaction:
     def abandon(self) -> None:
         """Delete what was written for a commit that will not be made: data files and manifests.
 
-        Nothing is deleted once the version file was sent off and nobody has said that it was refused: it may be there,
+        Nothing is deleted once the version file was sent off and not surely refused: it may be there,
         or still be under way, and names these files.
         """
         if self._may_be_committed:
@@ -147,7 +147,7 @@ class Transaction:
         self._delete(self._begun)
 
     def _created(self, version: Version) -> bool:
-        """Whether the version was created; while nobody knows, what it names has to stay."""
+        """Whether the version was created; while that is unknown, what it names has to stay."""
         self._may_be_committed = True
         try:
             created = self.log.create(version)

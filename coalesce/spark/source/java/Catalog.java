@@ -23,7 +23,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * The catalog of a driver, in-memory or Hive's, as it was; only that it knows what a coalesce table is.
  *
  * <p>A table's columns are in its newest version. The catalog stores none, which would be out of date after the next
- * evolution; whoever looks a table up is given the columns it has now. What would remove a table that nobody asked to
+ * evolution; a look-up of the table gives the columns it has now. What would remove a table that no one asked to
  * remove, or enter partitions of which the table knows nothing, is refused.
  */
 public class Catalog extends ExternalCatalogWithListener {

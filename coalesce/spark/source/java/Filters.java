@@ -160,7 +160,7 @@ final class Filters {
 
   /** Attributes by name and type alone. */
   private static final class Anonymous extends OnColumns {
-    private static final ExprId NOBODY = NamedExpression$.MODULE$.newExprId();
+    private static final ExprId ANY_ID = NamedExpression$.MODULE$.newExprId();
 
     Expression replaced(AttributeReference attribute) {
       return new AttributeReference(
@@ -168,7 +168,7 @@ final class Filters {
           attribute.dataType(),
           true,
           Metadata.empty(),
-          NOBODY,
+          ANY_ID,
           (Seq) scala.collection.immutable.Nil$.MODULE$);
     }
   }

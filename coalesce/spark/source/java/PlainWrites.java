@@ -23,7 +23,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Keeps Spark from writing plain files over a table: df.write.parquet(path), INSERT OVERWRITE DIRECTORY.
  *
  * <p>A table is a directory with `_coalesce` in it. Refused is what would be written at one or inside one, and an
- * overwrite, which begins by deleting, of a directory with a table directly in it. Deeper down nobody looks: it would
+ * overwrite, which begins by deleting, of a directory with a table directly in it. Deeper down is not looked: it would
  * take a listing of the whole tree.
  */
 public class PlainWrites extends Rule {
@@ -60,7 +60,7 @@ public class PlainWrites extends Rule {
         }
       }
     } catch (IOException unreachable) {
-      return; // whoever writes there will say so
+      return; // the write itself will say so
     }
   }
 

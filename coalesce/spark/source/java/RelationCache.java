@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  *
  * <p>Spark resolves a table of the catalog once and takes the same relation, with its columns, for every later query
  * until REFRESH TABLE. A CoalesceRelation is one version; left out of that cache, each query resolves the table anew and
- * sees the newest version, whoever committed it. All other tables are cached as before.
+ * sees the newest version, also of another writer. All other tables are cached as before.
  *
  * <p>There is no setting for that by source, so the session's cache is put behind a proxy. Where a later Spark does not
  * let us, commits are seen after REFRESH TABLE.

@@ -114,7 +114,7 @@ public class TableCommands extends Rule {
     Catalog.described(NativeSource.location(command.location()), new HashMap());
   }
 
-  /** The properties of a table are its own; those of the catalog nobody would ever look at. */
+  /** The properties of a table are its own; those of the catalog are never looked at. */
   private static void refuseProperties(AlterTableSetPropertiesCommand command) {
     if (command.isView() || Catalog.find(command.tableName()) == null) {
       return;

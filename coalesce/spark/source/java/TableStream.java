@@ -130,7 +130,7 @@ public class TableStream implements Source, SupportsTriggerAvailableNow {
 
   /**
    * The version whose columns `load()` gave Spark, by the options: one and the same object when the query starts. Spark
-   * takes columns by their place, and between the two somebody may have put them in another order.
+   * takes columns by their place, and between the two they may have been put in another order.
    */
   private static final class Loaded {
     private static final LinkedList KNOWN = new LinkedList();
