@@ -5,10 +5,10 @@ ARGS ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-CHECKED := coalesce tests benchmarks manifests
+CHECKED := coalesce tests benchmarks manifests docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dist test test-matrix test-stores mutants lint format bench clean
+.PHONY: help demo dist test test-matrix test-stores mutants lint format reference bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ lint: $(INSTALLED) ## ruff and mypy, changing nothing
 format: $(INSTALLED) ## let ruff fix and format what it can
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
+
+reference: $(INSTALLED) ## write docs/reference.md from the docstrings
+	$(BIN)/python -m docs.reference
 
 # The wheel is made from the source distribution, as a package index's users would, and tried in an environment that has
 # nothing else.

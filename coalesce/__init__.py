@@ -10,26 +10,84 @@ t.scan("dt = DATE '2026-05-17' AND app = 'A'").to_arrow()
 __distribution__ = "coalesce-tables"  # before the imports: `distribution.py` tells by it whose file this is
 __version__ = "0.1.0"
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import typing as _typing
 
-from coalesce.errors import CoalesceError
+from coalesce.errors import (
+    BrokenInstallation,
+    CoalesceError,
+    CommitConflict,
+    CommitUncertain,
+    CorruptMetadata,
+    FileMissing,
+    InvalidArgument,
+    NeedsSpark,
+    PredicateError,
+    SchemaError,
+    SparkUnavailable,
+    SpecError,
+    StorageError,
+    TableExists,
+    TableNotFound,
+    UnsupportedFeature,
+    VersionNotFound,
+)
 
-if TYPE_CHECKING:
-    from coalesce.api import create, open
-    from coalesce.model.rule import group, keep_all, small
-    from coalesce.predicate.builder import col
-    from coalesce.spark.session.attach import attach
-    from coalesce.spark.session.start import session
-    from coalesce.table.table import Table
-
-__all__ = ["CoalesceError", "Table", "attach", "col", "create", "group", "keep_all", "open", "session", "small"]
+__all__ = [
+    "BrokenInstallation",
+    "CoalesceError",
+    "CommitConflict",
+    "CommitUncertain",
+    "CorruptMetadata",
+    "DataFile",
+    "FileMissing",
+    "InvalidArgument",
+    "Listing",
+    "LogicalPartition",
+    "NeedsSpark",
+    "Plan",
+    "PredicateError",
+    "Report",
+    "Scan",
+    "Schema",
+    "SchemaError",
+    "SparkUnavailable",
+    "SpecError",
+    "StorageError",
+    "Table",
+    "TableExists",
+    "TableNotFound",
+    "UnsupportedFeature",
+    "Version",
+    "VersionNotFound",
+    "WriteResult",
+    "__version__",
+    "attach",
+    "col",
+    "create",
+    "each_batch",
+    "group",
+    "keep_all",
+    "open",
+    "session",
+    "small",
+]
 
 _HOME = {
+    "DataFile": "coalesce.model.datafile",
+    "Listing": "coalesce.table.listing",
+    "LogicalPartition": "coalesce.table.from_metadata",
+    "Plan": "coalesce.plan.plan",
+    "Report": "coalesce.plan.report",
+    "Scan": "coalesce.table.engine",
+    "Schema": "coalesce.model.schema",
     "Table": "coalesce.table.table",
+    "Version": "coalesce.model.version",
+    "WriteResult": "coalesce.table.result",
     "attach": "coalesce.spark.session.attach",
     "col": "coalesce.predicate.builder",
     "create": "coalesce.api",
+    "each_batch": "coalesce.spark.commands.each_batch",
     "group": "coalesce.model.rule",
     "keep_all": "coalesce.model.rule",
     "open": "coalesce.api",
@@ -37,20 +95,38 @@ _HOME = {
     "small": "coalesce.model.rule",
 }
 
+if _typing.TYPE_CHECKING:
+    from coalesce.api import create, open
+    from coalesce.model.datafile import DataFile
+    from coalesce.model.rule import group, keep_all, small
+    from coalesce.model.schema import Schema
+    from coalesce.model.version import Version
+    from coalesce.plan.plan import Plan
+    from coalesce.plan.report import Report
+    from coalesce.predicate.builder import col
+    from coalesce.spark.commands.each_batch import each_batch
+    from coalesce.spark.session.attach import attach
+    from coalesce.spark.session.start import session
+    from coalesce.table.engine import Scan
+    from coalesce.table.from_metadata import LogicalPartition
+    from coalesce.table.listing import Listing
+    from coalesce.table.result import WriteResult
+    from coalesce.table.table import Table
+else:  # where types are checked, a misspelt name is to be found out
 
-def __getattr__(name: str) -> Any:
-    """A name is imported when it is first asked for.
+    def __getattr__(name: str) -> object:
+        """A name is imported when it is first asked for.
 
-    What needs PySpark must not keep the rest from working without it, and the command can answer Ctrl-C, or a wrong
-    command line, before half a second of imports.
-    """
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'coalesce' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(home), name)
-    return found
+        What needs PySpark must not keep the rest from working without it, and the command can answer Ctrl-C, or a
+        wrong command line, before half a second of imports.
+        """
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module 'coalesce' has no attribute {name!r}")
+        found = globals()[name] = getattr(_importlib.import_module(home), name)
+        return found
 
 
 def __dir__() -> list[str]:
-    """All public names, imported or not."""
-    return sorted({*globals(), *__all__})
+    """The public names, imported or not, and no others."""
+    return sorted(__all__)

@@ -12,9 +12,10 @@ from coalesce.model.rule import RuleRequest
 from coalesce.storage import Storage, open_storage
 from coalesce.storage.resolve import Hadoop
 from coalesce.table.commit.log import Log
+from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
 from coalesce.table.reading import check_when
-from coalesce.table.table import Table, create_table
+from coalesce.table.table import Table
 
 Location = str | os.PathLike[str]
 
@@ -26,14 +27,27 @@ def create(
     partition_by: Sequence[str] = (),
     rule: RuleRequest | None = None,
     properties: Mapping[str, str] | None = None,
+    exists_ok: bool = False,
     spark: Any = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
     """Create an empty table.
 
-    `schema` is a pyarrow or Spark schema, or rows that have one. `partition_by` names the partition fields as text:
-    `"dt"`, `"day(ts)"`, `"bucket(64, merchant)"`, `"truncate(4, zip)"`. `rule` says which logical partitions share a
-    physical one; without it each has its own.
+    * `location`: a path, or a URI such as `s3://bucket/events`.
+    * `schema`: a pyarrow or Spark schema, or rows that have one.
+    * `partition_by`: the partition fields as text: `"dt"`, `"day(ts)"`, `"bucket(64, merchant)"`, `"truncate(4, zip)"`.
+    * `rule`: which logical partitions share a physical one: `small(…)`, `group(…)`; without it each has its own.
+    * `properties`: settings of the table, such as `{"write.target-file-bytes": "64MB"}`, and texts of your own.
+    * `exists_ok`: open the table if it is there already, its columns and partition fields are these, and so are its
+      rule and properties where they are given.
+    * `spark`: a Spark session, to read and write with it as well.
+    * `storage_options`: settings of the object store, such as `{"region": "eu-west-1"}`.
+
+    Raises `TableExists`, `SchemaError` for columns, and `SpecError` for partition fields or a rule, that cannot be.
+
+    >>> t = coalesce.create("payments", pa.schema([("day", pa.date32()), ("amount", pa.int64())]), partition_by=["day"])
+    >>> t
+    <coalesce table payments at version 0>
     """
     storage = _storage(location, storage_options, spark)
     return create_table(
@@ -43,6 +57,7 @@ def create(
         partition_by=partition_by,
         rule=rule,
         properties=properties,
+        exists_ok=exists_ok,
         time_zone=_time_zone(spark),
         case_sensitive=_case_sensitive(spark),
     )
@@ -56,7 +71,19 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
     spark: Any = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
-    """Open a table at its newest version, or read-only at an older one: at a number, or as of a moment (UTC)."""
+    """Open a table at its newest version, or read-only at an older one.
+
+    * `version`: the number of the version.
+    * `as_of`: the moment whose version is meant; one without a time zone is UTC.
+    * `spark`, `storage_options`: as for `create`.
+
+    Raises `TableNotFound`, and `VersionNotFound` for a version that is not there.
+
+    >>> coalesce.open("events").count()
+    4
+    >>> coalesce.open("events", version=0).count()
+    0
+    """
     check_when(version, as_of)
     storage = _storage(location, storage_options, spark)
     log = Log(storage)

@@ -103,7 +103,7 @@ class Kind:
     may_be: Callable[[object], bool]
 
 
-PREDICATE = Kind("app = 'A'", lambda v: isinstance(v, str) or type(v).__name__ == "Comparison")
+PREDICATE = Kind("app = 'A'", lambda v: v is None or isinstance(v, str) or type(v).__name__ == "Comparison")
 KINDS = {
     "add": Kind("n", lambda v: is_text(v) or is_texts(v)),
     "after": Kind("dt", is_text),
@@ -136,6 +136,9 @@ KINDS = {
     "replace": Kind({"app": "truncate(1, app)"}, is_mapping),
     "required": Kind(False, is_flag),
     "rule": Kind(coalesce.small("app"), lambda v: type(v).__name__.endswith("Request")),
+    "exists_ok": Kind(False, is_flag),
+    "partition": Kind({"app": "A"}, is_mapping),
+    "schema_mode": Kind("merge", is_text),
     "schema": Kind(ROWS.schema, lambda v: is_rows(v) or isinstance(v, pa.Schema)),
     "spark": Kind(None, lambda v: v is None),
     "step_bytes": Kind(1000, is_number),
@@ -212,6 +215,8 @@ def arguments(call: str, wrong: str, junk: object) -> tuple[list[Any], dict[str,
         match parameter.kind:
             case inspect.Parameter.VAR_POSITIONAL:
                 given.append(value)
+            case inspect.Parameter.POSITIONAL_ONLY:
+                given.append(value if parameter.name == wrong else None)
             case inspect.Parameter.VAR_KEYWORD:
                 named["app"] = value
             case _ if parameter.name == wrong or parameter.default is inspect.Parameter.empty:

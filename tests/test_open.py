@@ -1,14 +1,15 @@
 """Opening tables: the newest version, an older one, and an older one behind a damaged newest."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import coalesce
-from coalesce.errors import CorruptMetadata, NeedsSpark, PredicateError, UnsupportedFeature
+from coalesce.errors import CorruptMetadata, NeedsSpark, PredicateError, TableExists, UnsupportedFeature
 from coalesce.manifest.paths import version_path
 from tests.manifest.examples import document_of, signed
 from tests.support.settings import CASE_SENSITIVE, changed
@@ -86,3 +87,49 @@ def test_a_table_just_created_goes_by_the_sessions_case_sensitivity(tmp_path: Pa
     assert created.count("app = 'a'") == 0
     with pytest.raises(PredicateError, match="APP"):
         created.count("APP = 'a'")
+
+
+EVENTS = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("st", pa.struct([("a", pa.int64())]))])
+
+
+def test_creating_a_table_that_is_there_opens_it_if_it_is_the_same(tmp_path: Path) -> None:
+    """The same call twice is harmless, also after rows have come; what is not said is not compared."""
+    said = {"owner": "me"}
+    first = coalesce.create(
+        tmp_path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"), properties=said, exists_ok=True
+    )
+    first.append(pa.table({"dt": [None], "app": ["A"], "st": [None]}, schema=EVENTS))
+    again = coalesce.create(
+        tmp_path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"), properties=said, exists_ok=True
+    )
+    assert (again.version, again.count(), again.state.table_id) == (1, 1, first.state.table_id)
+    bare = coalesce.create(tmp_path, EVENTS, partition_by=["dt", "app"], exists_ok=True)
+    assert bare.append(pa.table({"dt": [None], "app": ["B"], "st": [None]}, schema=EVENTS)).version == 2
+    with pytest.raises(TableExists, match=r"already; open it with coalesce\.open"):
+        coalesce.create(tmp_path, EVENTS, partition_by=["dt", "app"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "sentence"),
+    [
+        (pa.schema([("dt", pa.date32()), ("app", pa.string())]), {}, "columns are dt date, app string, st struct"),
+        (EVENTS.set(2, pa.field("st", pa.struct([pa.field("a", pa.int64(), nullable=False)]))), {}, "its columns are"),
+        (EVENTS, {"partition_by": ["app"]}, "it is partitioned by dt, app, not by app"),
+        (EVENTS, {"rule": coalesce.small("app", below="1KB")}, r"it has another rule.*set_rule"),
+        (EVENTS, {"properties": {"owner": "you"}}, "its property 'owner' is not set, not 'you'"),
+    ],
+)
+def test_another_table_that_is_there_is_refused(
+    tmp_path: Path, schema: pa.Schema, options: dict[str, Any], sentence: str
+) -> None:
+    """With a sentence that says what is another."""
+    coalesce.create(tmp_path, EVENTS, partition_by=["dt", "app"])
+    with pytest.raises(TableExists, match=f"there is another coalesce table at .* already: .*{sentence}"):
+        coalesce.create(tmp_path, schema, **{"partition_by": ["dt", "app"], **options}, exists_ok=True)
+
+
+def test_of_two_that_create_a_table_at_once_both_have_it(tmp_path: Path) -> None:
+    """Whoever is second opens what the first has made."""
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: coalesce.create(tmp_path, EVENTS, exists_ok=True), range(16)))
+    assert len({table.state.table_id for table in made}) == 1

@@ -1,33 +1,87 @@
 """The public surface is what it says it is, and needs neither Spark nor Java until they are asked for."""
 
+import inspect
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
 
 import coalesce
+from coalesce import errors
 
-NAMES = {
-    "CoalesceError",
+# What users meet. A name is added here because somebody decided so.
+ERRORS = [name for name, kind in vars(errors).items() if inspect.isclass(kind) and issubclass(kind, Exception)]
+FUNCTIONS = ["attach", "col", "create", "each_batch", "group", "keep_all", "open", "session", "small"]
+CLASSES = [
+    "DataFile",
+    "Listing",
+    "LogicalPartition",
+    "Plan",
+    "Report",
+    "Scan",
+    "Schema",
     "Table",
-    "attach",
-    "col",
-    "create",
-    "group",
-    "keep_all",
-    "open",
-    "session",
-    "small",
-}
+    "Version",
+    "WriteResult",
+]
+
+
+def run(code: str) -> str:
+    """What a Python of its own prints."""
+    shown = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout.strip()
+
+
+def members(kind: type) -> list[str]:
+    """What an object of a class offers its user."""
+    return sorted(name for name in dir(kind) if not name.startswith("_"))
 
 
 def test_the_public_names_are_these_and_no_others() -> None:
-    """A name is public because somebody decided so."""
-    assert set(coalesce.__all__) == NAMES
-    for name in NAMES:
+    """What `dir` offers, what `import *` brings, and what is written down here are the same."""
+    expected = sorted(["__version__", *ERRORS, *FUNCTIONS, *CLASSES])
+    assert sorted(coalesce.__all__) == expected
+    assert dir(coalesce) == expected
+    for name in expected:
         assert getattr(coalesce, name) is not None
+    found = {name for name, held in vars(coalesce).items() if not isinstance(held, ModuleType)}
+    assert {name for name in found if not name.startswith("_")} <= set(expected)
+    print("\n".join(expected))  # noqa: T201 - the surface, for those who run this with -s
+
+
+def test_a_misspelt_name_is_an_attribute_error() -> None:
+    """So that `hasattr` and tools that look around work."""
+    with pytest.raises(AttributeError, match="has no attribute 'opne'"):
+        coalesce.opne  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(coalesce, "Any")
 
 
 def test_importing_starts_nothing() -> None:
     """`import coalesce` loads neither PySpark nor pandas nor obstore: a planner in a small function stays small."""
     code = "import sys, coalesce; print([m for m in ('pyspark', 'py4j', 'pandas', 'obstore') if m in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    assert run(code) == "[]"
+
+
+def test_every_name_is_there_without_pyspark() -> None:
+    """Looking at them needs no Spark; starting one says in a sentence what is missing."""
+    code = """
+import sys
+sys.modules["pyspark"] = None
+from coalesce import *
+import coalesce.spark.commands.each_batch
+try:
+    session()
+except SparkUnavailable as error:
+    print(error)
+"""
+    assert run(code).startswith("PySpark cannot be imported")
+
+
+def test_the_package_is_the_command() -> None:
+    """`python -m coalesce` does what `coalesce` does, its exit code included."""
+    shown = subprocess.run([sys.executable, "-m", "coalesce", "--version"], capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout) == (0, f"coalesce {coalesce.__version__}\n")
+    shown = subprocess.run([sys.executable, "-m", "coalesce", "nothing"], capture_output=True, text=True)
+    assert shown.returncode == 2

@@ -145,22 +145,22 @@ class _Story:
         before = _rows(table, _is_not(app))
         corrected = table.read().where(_is(app)).withColumn("amount", F.lit(1.0))
         with _watch("overwriting one logical partition") as watch:
-            version = table.overwrite(corrected, where=_is(app))
+            result = table.overwrite(corrected, where=_is(app))
         _check({row.amount for row in _rows(table, _is(app))} == {1.0})
         _check(_rows(table, _is_not(app)) == before)
-        _say(f"version {version.number} in {watch.shown} seconds. {_neighbours(before)}")
+        _say(f"version {result.version} in {watch.shown} seconds. {_neighbours(before)}")
 
     def drop(self, table: Table, app: str) -> None:
         """Drop one; older versions still have it."""
         _say(f"\nDrop a third, {app}:")
         gone, before = _rows(table, _is(app)), _rows(table, _is_not(app))
         with _watch("dropping one logical partition") as watch:
-            version = table.drop_partition(dt=_DAY, app=app)
+            result = table.drop_partition(dt=_DAY, app=app)
         _check(_rows(table, _is(app)) == [])
         _check(_rows(table, _is_not(app)) == before)
-        _check(table.at(version=version.number - 1).count(_is(app)) == len(gone))
-        _say(f"version {version.number} in {watch.shown} seconds. {_neighbours(before)}")
-        _say(f"Its {len(gone)} rows are gone; version {version.number - 1} still has them.")
+        _check(table.at(version=result.version - 1).count(_is(app)) == len(gone))
+        _say(f"version {result.version} in {watch.shown} seconds. {_neighbours(before)}")
+        _say(f"Its {len(gone)} rows are gone; version {result.version - 1} still has them.")
 
 
 def _rows(table: Table, predicate: str) -> list["Row"]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import assert_never
 
-from coalesce.cli.text import cut, grid, moment
+from coalesce.cli.text import cut, grid
 from coalesce.cli.values import literal
 from coalesce.cli.verb import Json
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule
@@ -31,7 +31,7 @@ def as_json(table: Table, arguments: argparse.Namespace) -> Json:  # noqa: ARG00
         "location": table.location,
         "table_id": version.table_id,
         "version": version.number,
-        "committed": moment(version.timestamp_ms).isoformat(timespec="milliseconds"),
+        "committed": version.committed.isoformat(timespec="milliseconds"),
         "operation": version.operation,
         "rows": version.rows,
         "files": version.files,
@@ -53,7 +53,7 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:  # noqa: ARG001
     version = table.state
     facts = [
         ("table", table.location),
-        ("version", f"{version.number}, {version.operation}, {moment(version.timestamp_ms):%Y-%m-%d %H:%M:%S} UTC"),
+        ("version", f"{version.number}, {version.operation}, {version.committed:%Y-%m-%d %H:%M:%S} UTC"),
         ("holds", _size(version)),
         ("partitioned by", ", ".join(_partition_by(version)) + _earlier(len(version.specs), "spec")),
         ("rule", cut(rule_text(version.rule, version), _LONGEST_RULE) + _earlier(len(version.rules), "rule")),

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 
 from coalesce.cli.arguments import add_limit
-from coalesce.cli.text import cut, grid, moment, number
+from coalesce.cli.text import cut, grid, number
 from coalesce.cli.verb import Json
 from coalesce.model.version import Version
 from coalesce.plan.report import human_bytes
@@ -25,7 +25,7 @@ def as_json(table: Table, arguments: argparse.Namespace) -> Json:
     """What each version says of itself; with `--specs`, the generations of the files."""
     if arguments.specs:
         return {"generations": [asdict(generation) for generation in table.describe_evolution()]}
-    return {"versions": [_as_data(v) for v in _versions(table, arguments.limit)]}
+    return {"versions": [_as_data(v) for v in table.history(arguments.limit)]}
 
 
 def as_text(table: Table, arguments: argparse.Namespace) -> str:
@@ -36,14 +36,14 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
     rows = [
         (
             str(v.number),
-            f"{moment(v.timestamp_ms):%Y-%m-%d %H:%M:%S}",
+            f"{v.committed:%Y-%m-%d %H:%M:%S}",
             cut(v.operation),
             number(v.files),
             number(v.rows),
             _change(v, "files"),
             _change(v, "rows"),
         )
-        for v in _versions(table, arguments.limit)
+        for v in table.history(arguments.limit)
     ]
     return grid(header, rows, right=("version", *header[3:]))
 
@@ -69,12 +69,6 @@ def _generations(table: Table) -> str:
     return grid(header, rows, right=("spec", "rule", *header[3:7])) + f"\n\ncompact() would move {moved}"
 
 
-def _versions(table: Table, limit: int) -> list[Version]:
-    """Those up to the version that was asked for."""
-    numbers = [n for n in table.log.numbers() if n <= table.version]
-    return [table.log.load(n) for n in numbers[::-1][:limit]]
-
-
 def _change(version: Version, what: str) -> str:
     changes = [(sign, version.summary.get(f"{what}_{verb}", 0)) for sign, verb in (("+", "added"), ("-", "removed"))]
     return " ".join(f"{sign}{count:,}" for sign, count in changes if isinstance(count, int) and count)
@@ -83,7 +77,7 @@ def _change(version: Version, what: str) -> str:
 def _as_data(version: Version) -> Json:
     return {
         "version": version.number,
-        "committed": moment(version.timestamp_ms).isoformat(timespec="milliseconds"),
+        "committed": version.committed.isoformat(timespec="milliseconds"),
         "operation": version.operation,
         "files": version.files,
         "rows": version.rows,

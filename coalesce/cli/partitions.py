@@ -57,7 +57,7 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
 
 
 def _chosen(table: Table, arguments: argparse.Namespace) -> list[LogicalPartition]:
-    found = table.partitions(arguments.predicate)
+    found = list(table.partitions(arguments.predicate))
     if arguments.sort != "values":
         found.sort(key=lambda p: getattr(p, arguments.sort) or 0, reverse=True)
     return found[: arguments.limit]

@@ -1,8 +1,7 @@
-"""Text for a terminal: aligned columns, cut values, times."""
+"""Text for a terminal: aligned columns, cut values, counts."""
 
 import unicodedata
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 WIDTH = 100  # columns that a listing should fit into
 _LONGEST_VALUE = 40
@@ -46,8 +45,3 @@ def cut_middle(text: str, longest: int) -> str:
 def number(count: int | None) -> str:
     """A count with separators; what is unknown is a question mark."""
     return "?" if count is None else f"{count:,}"
-
-
-def moment(timestamp_ms: int) -> datetime:
-    """When a version was committed."""
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC)

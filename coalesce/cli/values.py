@@ -1,11 +1,14 @@
 """Values of partition fields, for people and for programs."""
 
+from collections.abc import Iterator, Mapping
+from datetime import date
+
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
-from coalesce.model.spec import LogicalTuple, PartitionField, Spec
+from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.transforms import result_type
 from coalesce.model.types import TEMPORAL, AtomicType, Value
-from coalesce.model.values import display, to_json
+from coalesce.model.values import PythonValue, display, from_python, to_json
 from coalesce.predicate.names import dotted
 
 
@@ -15,14 +18,27 @@ def _type(field: PartitionField, schema: Schema) -> AtomicType | None:
     return None if source is None else result_type(field.transform, source)
 
 
-def shown(spec: Spec, schema: Schema, tuple_: LogicalTuple) -> list[str]:
-    """Each component as a literal, so that NULL, 'NULL' and '' can be told apart."""
-    return [literal(_type(field, schema), value) for field, value in zip(spec.fields, tuple_, strict=True)]
+def shown(spec: Spec, schema: Schema, values: Mapping[str, PythonValue]) -> list[str]:
+    """Each value of a logical partition as a literal, so that NULL, 'NULL' and '' can be told apart."""
+    return [literal(type_, value) for _, type_, value in _stored(spec, schema, values)]
 
 
-def as_data(spec: Spec, schema: Schema, tuple_: LogicalTuple) -> dict[str, object]:
+def as_data(spec: Spec, schema: Schema, values: Mapping[str, PythonValue]) -> dict[str, object]:
     """Field name → value for JSON; dates and timestamps are ISO text."""
-    return {field.name: _as_data(_type(field, schema), value) for field, value in zip(spec.fields, tuple_, strict=True)}
+    return {name: _as_data(type_, value) for name, type_, value in _stored(spec, schema, values)}
+
+
+def _stored(
+    spec: Spec, schema: Schema, values: Mapping[str, PythonValue]
+) -> Iterator[tuple[str, AtomicType | None, Value]]:
+    """The fields of a logical partition, their types, and the values as the library holds them.
+
+    Of a field whose column was dropped the type is not known, and its value stays what Python shows.
+    """
+    for field in spec.fields:
+        type_, value = _type(field, schema), values[field.name]
+        stored = value if not isinstance(value, date) else str(value)
+        yield field.name, type_, stored if type_ is None else from_python(type_, value)
 
 
 def physical_key(spec: Spec, schema: Schema, key: PhysicalKey | None) -> str:

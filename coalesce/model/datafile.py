@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import Value
+from coalesce.model.values import Components, PythonValue, named_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,12 @@ class ColumnStatistics:
     nan_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DataFile:
-    """One data file. `path` is relative to the table; `tuple_rows[i]` is the number of rows of `tuples[i]`."""
+    """One data file. `path` is relative to the table; `tuple_rows[i]` is the number of rows of `tuples[i]`.
+
+    `tuples` are as manifests hold them, dates as days and times as microseconds; `partitions` says the same for people.
+    """
 
     path: str
     spec_id: int
@@ -42,6 +46,14 @@ class DataFile:
     statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
     first_row_id: int | None = None
     added_version: int | None = None
+    components: Components | None = field(default=None, compare=False)
+
+    @property
+    def partitions(self) -> tuple[dict[str, PythonValue], ...] | None:
+        """The logical partitions inside, as Python values under the fields' names; None if they are unknown."""
+        if self.components is None or self.tuples is None or not self.trusted:
+            return None
+        return tuple(named_values(self.components, values) for values in self.tuples)
 
     @property
     def trusted(self) -> bool:
@@ -56,3 +68,7 @@ class DataFile:
         if any(n < 0 for n in counts):
             return False
         return len(counts) < len(self.tuples) or sum(counts) == self.rows
+
+    def __repr__(self) -> str:
+        held = f"{len(self.tuples):,}" if self.trusted and self.tuples is not None else "unknown"
+        return f"<data file {self.path}: {self.rows:,} rows, {self.bytes:,} bytes, logical partitions: {held}>"

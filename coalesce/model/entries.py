@@ -22,7 +22,7 @@ from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.types import BINARY, DATE, FLOATING, STRING, AtomicType, Value
-from coalesce.model.values import column_of, values_of
+from coalesce.model.values import Components, column_of, values_of
 
 STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
 
@@ -68,14 +68,14 @@ class Entries:
         """Entry number `index` as an object."""
         return self.files(np.array([index]))[0]
 
-    def files(self, indices: np.ndarray | None = None) -> list[DataFile]:
-        """Entries as objects: all, or those at `indices`."""
+    def files(self, indices: np.ndarray | None = None, components: Components | None = None) -> list[DataFile]:
+        """Entries as objects: all, or those at `indices`; `components` says what their tuples are made of."""
         core, statistics = self.core, self._all_statistics()
         if indices is not None:
             wanted = column_from(indices)
             core = core.take(wanted)
             statistics = {name: column.take(wanted) for name, column in statistics.items()}
-        return _objects(self.spec_id, self.field_ids, core, statistics)
+        return _objects(self.spec_id, self.field_ids, core, statistics, components)
 
     def table(self) -> pa.Table:
         """Every column, statistics included: what a manifest file holds."""
@@ -308,7 +308,11 @@ def columns_of(spec: Spec, types: Sequence[AtomicType]) -> dict[str, pa.DataType
 
 
 def _objects(
-    spec_id: int, field_ids: tuple[int, ...], core: pa.Table, statistics: Mapping[str, pa.ChunkedArray]
+    spec_id: int,
+    field_ids: tuple[int, ...],
+    core: pa.Table,
+    statistics: Mapping[str, pa.ChunkedArray],
+    components: Components | None,
 ) -> list[DataFile]:
     plain = {
         name: core.column(name).to_pylist()
@@ -331,6 +335,7 @@ def _objects(
             statistics={c: values[i] for c, values in by_column.items() if values[i] != ColumnStatistics()},
             first_row_id=plain["first_row_id"][i],
             added_version=plain["added_version"][i],
+            components=components,
         )
         for i in range(core.num_rows)
     ]

@@ -142,7 +142,22 @@ RuleRequest = SmallRequest | GroupRequest | KeepRequest
 def small(
     *columns: str, below: int | str = DEFAULT_BELOW, target: int | str | None = None, group: str = SMALL
 ) -> SmallRequest:
-    """Let logical partitions under `below` bytes (`64 * 2**20` or `"64MB"`) share files of about `target` bytes."""
+    """A rule for `create` and `set_rule`: let small logical partitions share files.
+
+    * `columns`: the partition fields on which they share; the others still divide the files.
+    * `below`: how many bytes are small: `64 * 2**20`, or `"64MB"`.
+    * `target`: how large files become; the property `write.target-file-bytes` unless said.
+    * `group`: the name of the physical partition that they share, which stands in paths.
+
+    Raises `SpecError` for what is not a size or a name.
+
+    >>> [(p.values["app"], p.files) for p in table.partitions("dt = DATE '2026-05-17'")]
+    [('tiny', 1), ('web', 1)]
+    >>> len(table.files("dt = DATE '2026-05-17'"))
+    1
+    >>> table.set_rule(coalesce.small("app", below="16MB", target="64MB")).operation
+    'set_rule'
+    """
     if not columns:
         raise SpecError('small() needs the partition field that may be shared, such as small("app").')
     names = tuple(check_text(column, "a partition field of small()") for column in columns)
@@ -152,7 +167,16 @@ def small(
 
 
 def group(column: str, groups: Mapping[str, Sequence[object]]) -> GroupRequest:
-    """Let exactly these values of `column` share: `group("app", {"[#small]": ["A", "B", "C"]})`."""
+    """A rule for `create` and `set_rule`: let exactly these values of a partition field share files.
+
+    * `column`: the partition field.
+    * `groups`: for the name of each group the values in it; other values have files of their own.
+
+    Raises `SpecError` for what is not a list of values, or values that do not fit the field.
+
+    >>> table.set_rule(coalesce.group("app", {"[#tools]": ["tiny", "other"]})).operation
+    'set_rule'
+    """
     return GroupRequest(check_text(column, "the partition field of group()"), _check_groups(groups))
 
 
@@ -174,7 +198,11 @@ def _is_list(values: object) -> bool:
 
 
 def keep_all() -> KeepRequest:
-    """Give every logical partition a physical one of its own."""
+    """A rule for `create` and `set_rule`: every logical partition has files of its own, as in Hive.
+
+    >>> table.set_rule(coalesce.keep_all()).operation
+    'set_rule'
+    """
     return KeepRequest()
 
 

@@ -17,10 +17,11 @@ from coalesce.model.types import AtomicType, Field, ListType, MapType, StructTyp
 ROW_ID_FIELD = 2147483540
 ROW_VERSION_FIELD = 2147483539
 MAX_COLUMN_ID = 2147483000
+_SHOWN = 20  # columns of a schema that is looked at
 RESERVED_NAMES = frozenset({"_row_id", "_row_commit_version"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """Columns in order. Names are compared as Spark does by default: without regard to case."""
 
@@ -78,6 +79,10 @@ class Schema:
     def highest_id(self) -> int:
         """The highest id in use, nested ones included; 0 for an empty schema."""
         return max((f.id for f in all_fields(self.fields)), default=0)
+
+    def __repr__(self) -> str:
+        shown = [f"{f.name} {f.type}{' not null' if f.required else ''}" for f in self.fields[:_SHOWN]]
+        return f"<schema: {', '.join([*shown, *(['…'] if len(self) > _SHOWN else [])])}>"
 
 
 def all_fields(fields: tuple[Field, ...]) -> Iterator[Field]:

@@ -84,6 +84,14 @@ def scaled(type_: DecimalType, digits: int) -> Decimal:
 
 # --- people -----------------------------------------------------------------------------------------------------
 
+# What each component of a logical tuple is called, and its type.
+Components = tuple[tuple[str, AtomicType], ...]
+
+
+def named_values(components: Components, values: Sequence[Value]) -> dict[str, PythonValue]:
+    """A logical tuple as Python programs hold it: each value under its field's name."""
+    return {name: to_python(type_, value) for (name, type_), value in zip(components, values, strict=True)}
+
 
 _DATE_UNITS: Final = ("Y", "M", "W", "D")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from coalesce.errors import UnsupportedFeature
 from coalesce.model.rule import Rule, UnknownRule, unknown_kind
@@ -10,6 +11,8 @@ from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.types import AtomicType, Value
 
 FORMAT_VERSION = 1
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 LOGICAL_PARTITIONS = "logicalPartitions"
 MATERIALIZE_PARTITION_COLUMNS = "materializePartitionColumns"
@@ -59,7 +62,7 @@ class ManifestRef:
     first_row_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Version:
     """All of a table's state but its rows."""
 
@@ -139,3 +142,12 @@ class Version:
         for rule in self.rules:
             if isinstance(rule, UnknownRule):
                 raise unknown_kind(rule)
+
+    @property
+    def committed(self) -> datetime:
+        """When it was committed, by the clock of whoever did."""
+        return _EPOCH + timedelta(milliseconds=self.timestamp_ms)
+
+    def __repr__(self) -> str:
+        when = self.committed.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return f"<version {self.number}: {self.operation} at {when}; rows: {self.rows:,}, files: {self.files:,}>"

@@ -21,7 +21,7 @@ from coalesce.predicate.outcomes import Mask, must_be_true
 from coalesce.predicate.render import to_sql
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The files of `version` that may hold a row on which `predicate` is TRUE."""
 
@@ -49,7 +49,10 @@ class Plan:
     @cached_property
     def files(self) -> tuple[DataFile, ...]:
         """The files to read, as entries."""
-        return tuple(f for m in self.manifests if len(m.files) for f in m.index.entries.files(m.files))
+        schema = self.version.schema
+        return tuple(
+            f for m in self.manifests if len(m.files) for f in m.index.entries.files(m.files, m.components(schema))
+        )
 
     def paths(self) -> Iterator[str]:
         """The paths of the files to read, relative to the table, without making entries of them."""
@@ -101,7 +104,7 @@ class Plan:
             ],
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"<plan for {to_sql(self.predicate)}: {self.file_count} of {self.version.files} files>"
 
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.schema import Schema
-from coalesce.model.spec import Spec
+from coalesce.model.spec import Spec, field_type
 from coalesce.model.transforms import Identity, result_type
 from coalesce.model.types import AtomicType, Value
-from coalesce.model.values import column_of, values_of
+from coalesce.model.values import Components, column_of, values_of
 from coalesce.model.version import FieldBounds, ManifestRef, Version
 from coalesce.plan.index import Component, ManifestIndex, Positions
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
@@ -68,6 +68,13 @@ class PlannedManifest:
             outcomes=self.outcomes[pairs],
             unknown_files=self.unknown_files[unknown],
             unknown_outcomes=self.unknown_outcomes[unknown],
+        )
+
+    def components(self, schema: Schema) -> Components:
+        """What the tuples are made of: the fields' names, and their types, as stored where the column is gone."""
+        return tuple(
+            (f.name, field_type(f, schema) if schema.atomic(f.source_id) else self.index.entries.tuple_type(f.field_id))
+            for f in self.spec.fields
         )
 
     def in_doubt(self) -> Mask:

@@ -45,7 +45,16 @@ PythonLiteral = str | int | float | Decimal | bool | bytes | date | datetime | N
 
 
 def col(name: str) -> "ColumnTerm":
-    """The column called `name`, to compare with Python values; dots and back-quotes mean what they mean in SQL."""
+    """The column called `name`, to compare with Python values: a predicate without SQL text.
+
+    Terms are compared with `==`, `!=`, `<`, `<=`, `>`, `>=`, `between`, `isin`, `is_null` and the like, and combined
+    with `&`, `|` and `~`. Dots and back-quotes in the name mean what they mean in SQL.
+
+    Raises `PredicateError` for what is no name; for a column that is not there, when the predicate is used.
+
+    >>> table.count((coalesce.col("app") == "web") & (coalesce.col("dt") <= date(2026, 5, 17)))
+    2
+    """
     parts = parts_of(check_text(name, "the name of a column"))
     if parts is None:
         raise PredicateError(f"{name!r} is not a column's name; put a name with dots or quotes in `back-quotes`.")

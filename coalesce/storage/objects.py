@@ -21,7 +21,8 @@ import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from coalesce.errors import FileMissing, StorageError
+from coalesce.arguments import shown
+from coalesce.errors import FileMissing, InvalidArgument, StorageError
 from coalesce.storage.base import Listing, StoredFile, check_path, directory_of, file_missing, storage_failed
 from coalesce.storage.rangefile import RangeFile, as_arrow_file
 
@@ -184,8 +185,8 @@ class ObjectStorage:
 def _connect(scheme: str, bucket: str, host: str | None, options: Mapping[str, str]) -> _Store:
     config: dict[str, Any] = dict(options)
     retry: RetryConfig = {
-        "max_retries": int(config.pop("max_retries", _MAX_RETRIES)),
-        "retry_timeout": timedelta(seconds=float(config.pop("retry_timeout", _RETRY_SECONDS))),
+        "max_retries": int(_number(config, "max_retries", _MAX_RETRIES, r"\d{1,9}")),
+        "retry_timeout": timedelta(seconds=_number(config, "retry_timeout", _RETRY_SECONDS, r"\d{1,9}(\.\d*)?")),
     }
     if scheme == "s3":
         return S3Store(bucket, config=config, retry_config=retry)  # type: ignore[arg-type]
@@ -197,6 +198,15 @@ def _connect(scheme: str, bucket: str, host: str | None, options: Mapping[str, s
         if host.endswith(".fabric.microsoft.com"):
             config.setdefault("use_fabric_endpoint", "true")
     return AzureStore(bucket, config=config, retry_config=retry)  # type: ignore[arg-type]
+
+
+def _number(config: dict[str, Any], name: str, default: float, pattern: str) -> float:
+    """A number among the options, taken out of them."""
+    text = config.pop(name, str(default))
+    if re.fullmatch(pattern, text, re.ASCII) is None:
+        kind = "a whole number" if isinstance(default, int) else "a number of seconds"
+        raise InvalidArgument(f"the storage option {name!r} is {kind}, 0 or more, not {shown(text)}.")
+    return float(text)
 
 
 def _reason(text: str) -> str:

@@ -4,8 +4,9 @@ An answer is taken from metadata only where it is exact; where it is not, the ro
 """
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import FLOATING, Field, Value
-from coalesce.model.values import values_of
+from coalesce.model.values import Components, PythonValue, named_values, values_of
 from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.plan.tuple_sums import tuple_sums
@@ -21,18 +22,29 @@ from coalesce.predicate.outcomes import Mask
 from coalesce.table.engine import Scan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LogicalPartition:
-    """One logical tuple under one spec: in how many files, with how many rows; None where that is unknown.
+    """One logical partition: its values by field name, in how many files it is, with how many rows.
 
-    `bytes` is the tuple's share of its files, by rows.
+    `bytes` is its share of its files, by rows. `rows` and `bytes` are None where they are unknown. One that has rows
+    under several specs is listed once for each.
     """
 
     spec_id: int
-    values: LogicalTuple
+    values: Mapping[str, PythonValue]
     files: int
     rows: int | None
     bytes: int | None
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={_shown(value)}" for name, value in self.values.items()) or "not partitioned"
+        rows, size = ("unknown" if n is None else f"{n:,}" for n in (self.rows, self.bytes))
+        return f"<{values}: files: {self.files:,}, rows: {rows}, bytes: {size}>"
+
+
+def _shown(value: PythonValue) -> str:
+    """A value on a line: NULL, dates and times as they are written, a text in quotes."""
+    return "NULL" if value is None else str(value) if isinstance(value, date) else repr(value)
 
 
 ScanPlan = Callable[[Plan], Scan]
@@ -161,13 +173,14 @@ def _components(planned: PlannedManifest, position: int, inside: Mask) -> list[V
 
 def list_partitions(plan: Plan) -> list[LogicalPartition]:
     """The logical tuples of the plan's files on which its predicate may be TRUE, spec by spec, in order."""
-    found: dict[Hashable, LogicalPartition] = {}
+    found: dict[Hashable, tuple[LogicalTuple, LogicalPartition]] = {}
     for planned in plan.manifests:
-        for partition in _partitions(planned):
-            key = (partition.spec_id, tuple(_hashable(v) for v in partition.values))
+        for values, partition in _partitions(planned, planned.components(plan.version.schema)):
+            key = (partition.spec_id, tuple(_hashable(v) for v in values))
             before = found.get(key)
-            found[key] = partition if before is None else _sum(before, partition)
-    return sorted(found.values(), key=lambda p: (p.spec_id, [_order(v) for v in p.values]))
+            found[key] = values, partition if before is None else _sum(before[1], partition)
+    in_order = sorted(found.values(), key=lambda held: (held[1].spec_id, [_order(v) for v in held[0]]))
+    return [partition for _, partition in in_order]
 
 
 def _order(value: Value) -> tuple[int, Any]:
@@ -181,15 +194,18 @@ def _is_nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _partitions(planned: PlannedManifest) -> list[LogicalPartition]:
+def _partitions(planned: PlannedManifest, names: Components) -> list[tuple[LogicalTuple, LogicalPartition]]:
     sums = tuple_sums(planned)
     return [
-        LogicalPartition(
-            spec_id=planned.spec.spec_id,
-            values=tuple_,
-            files=int(sums.files[i]),
-            rows=int(sums.rows[i]) if sums.known[i] else None,
-            bytes=int(sums.bytes[i]) if sums.known[i] else None,
+        (
+            tuple_,
+            LogicalPartition(
+                spec_id=planned.spec.spec_id,
+                values=named_values(names, tuple_),
+                files=int(sums.files[i]),
+                rows=int(sums.rows[i]) if sums.known[i] else None,
+                bytes=int(sums.bytes[i]) if sums.known[i] else None,
+            ),
         )
         for i, tuple_ in enumerate(sums.tuples)
     ]

@@ -30,6 +30,7 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.engine import Engines, Scan, Snapshot, check_layout
 from coalesce.table.from_metadata import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
+from coalesce.table.listing import Listing, file_listing, partition_listing, version_listing
 from coalesce.table.sizes import measured
 
 Where = str | Expr | None
@@ -109,11 +110,11 @@ class TableReader:
             case_sensitive=self.case_sensitive,
         )
 
-    def history(self, limit: int | None = None) -> list[Version]:
-        """The versions still there, newest first; at most `limit` of them."""
+    def history(self, limit: int | None = None) -> Listing[Version]:
+        """The versions still there, newest first; at most `limit` of them. One that is read-only ends with its own."""
         most = None if limit is None else check_integer(limit, "the number of versions", least=0)
-        numbers = self.log.numbers()[::-1]
-        return [self.log.load(n) for n in numbers[:most]]
+        numbers = [n for n in reversed(self.log.numbers()) if not self._pinned or n <= self.version]
+        return version_listing(self.log.load(n) for n in numbers[:most])
 
     def _number_at(self, moment: datetime) -> int:
         """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
@@ -135,13 +136,16 @@ class TableReader:
 
     def bound(self, where: Where) -> Bound:
         """A predicate, bound to this version's columns."""
+        return self._bound_to(self.schema, where)
+
+    def _bound_to(self, columns: Schema, where: Where) -> Bound:
         if where is None:
             return TRUE
         _check_predicate(where)
         text = where if isinstance(where, str) else None
         expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
-        refuse_qualified(expr, self.schema, text)
-        bound = bind(expr, self.schema, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
+        refuse_qualified(expr, columns, text)
+        bound = bind(expr, columns, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
         if self.engines.frames is None:
             refuse(bound, text)
         return normalize(bound)
@@ -209,20 +213,24 @@ class TableReader:
     def _scan_of(self, field: Field) -> Callable[[Plan], Scan]:
         return lambda plan: self.engines.rows.scan(self.snapshot(), plan, [field.name])
 
-    def partitions(self, where: Where = None) -> list[LogicalPartition]:
+    def partitions(self, where: Where = None) -> Listing[LogicalPartition]:
         """The logical partitions, with files, rows and bytes, in order."""
-        return list_partitions(self.plan(where))
+        plan = self.plan(where)
+        components = {m.spec.spec_id: m.components(self.schema) for m in plan.manifests}
+        return partition_listing(list_partitions(plan), components)
 
-    def files(self, where: Where = None) -> tuple[DataFile, ...]:
+    def files(self, where: Where = None) -> Listing[DataFile]:
         """The entries of the data files."""
-        return self.plan(where).files
+        return file_listing(self.plan(where).files)
 
     # --- engines -------------------------------------------------------------------------------------------------
 
     def snapshot(self, layout: str | None = None) -> Snapshot:
         """This table at its current version, as engines see it."""
+        return self._snapshot_of(self._version, layout)
+
+    def _snapshot_of(self, version: Version, layout: str | None) -> Snapshot:
         check_layout(layout)
-        version = self._version
         load = partial(self.manifests.load_all, version=version)
         return Snapshot(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
 

@@ -33,6 +33,7 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None
     stay = {f.path for f in written.untouched}
     transaction.remove([f for f in (*whole, *shared) if f.path not in stay])
     transaction.add(written.added)
+    transaction.rewritten += sum(f.rows for f in written.added)
 
 
 def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:

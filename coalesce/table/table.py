@@ -6,34 +6,26 @@ next write. One opened at a version or a time stays there and refuses writes.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from uuid import uuid4
 
-from coalesce.arguments import check_flag, check_integer, check_kind, check_text, check_texts
-from coalesce.errors import (
-    CoalesceError,
-    SchemaError,
-    TableExists,
-    TableNotFound,
-)
+from coalesce.arguments import check_flag, check_integer, check_kind, check_settings, check_text, check_texts
+from coalesce.errors import CoalesceError, SchemaError
 from coalesce.model.datafile import DataFile
-from coalesce.model.rule import RuleRequest, keep_all, resolve
+from coalesce.model.rule import RuleRequest, resolve
 from coalesce.model.schema import Schema
-from coalesce.model.spec import Spec, parse_partition_fields
 from coalesce.model.version import Version
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.normalize import has_opaque
-from coalesce.storage.base import Storage
 from coalesce.table import evolve, removal
 from coalesce.table.commit.changes import COMPACT
-from coalesce.table.commit.log import Log
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
-from coalesce.table.engine import COUNTED, Engines, Rewritten, Snapshot, check_layout
+from coalesce.table.engine import COUNTED, Rewritten, Snapshot, check_layout
 from coalesce.table.generations import Generation, generations
-from coalesce.table.properties import asked_by, changed, check_properties
+from coalesce.table.newcolumns import STRICT, change_to, check_schema_mode, merged
+from coalesce.table.properties import asked_by, changed
 from coalesce.table.reading import TableReader, Where
+from coalesce.table.result import WriteResult
 from coalesce.table.tuples import among
 from coalesce.table.written import WrittenFiles
 
@@ -46,20 +38,24 @@ class Table(TableReader):
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def append(self, data: object, *, applies: Applies = None, layout: str | None = None) -> Version:
+    def append(
+        self, data: object, *, applies: Applies = None, layout: str | None = None, schema_mode: str = STRICT
+    ) -> WriteResult:
         """Add rows. With `applies=(application, sequence)`, a write that was committed before is not made again.
 
         `layout="known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those the
         table has; otherwise the property `write.layout` says.
         """
         check_layout(layout)
+        check_schema_mode(schema_mode)
 
         def stage(transaction: Transaction) -> None:
-            transaction.add(self._data_files(self.snapshot(layout), data))
+            version = self._receiving(transaction, data, schema_mode)
+            transaction.add(self._data_files(self._snapshot_of(version, layout), data), version.schema)
 
         return self._write("append", applies, stage)
 
-    def delete(self, where: Where, *, applies: Applies = None) -> Version:
+    def delete(self, where: Where, *, applies: Applies = None) -> WriteResult:
         """Remove the rows that match; whole files go by metadata, shared ones are rewritten without them."""
 
         def stage(transaction: Transaction) -> None:
@@ -67,9 +63,13 @@ class Table(TableReader):
 
         return self._write("delete", applies, stage)
 
-    def truncate(self) -> Version:
+    def truncate(self, *, applies: Applies = None) -> WriteResult:
         """Remove all rows."""
-        return self.delete(None)
+
+        def stage(transaction: Transaction) -> None:
+            removal.remove(transaction, TRUE, self._rewrite)
+
+        return self._write("truncate", applies, stage)
 
     def overwrite(
         self,
@@ -79,7 +79,8 @@ class Table(TableReader):
         allow_outside: bool = False,
         applies: Applies = None,
         layout: str | None = None,
-    ) -> Version:
+        schema_mode: str = STRICT,
+    ) -> WriteResult:
         """Replace the rows that match `where` (all of them by default) by `data`, in one commit.
 
         Rows of `data` that do not match `where` themselves are refused, unless `allow_outside`: they would be added
@@ -87,46 +88,57 @@ class Table(TableReader):
         """
         check_flag(allow_outside, "allow_outside=")
         check_layout(layout)
+        check_schema_mode(schema_mode)
 
         def stage(transaction: Transaction) -> None:
             predicate = self.bound(where)
-            snapshot = replace(self.snapshot(layout), within=None if allow_outside or predicate == TRUE else predicate)
+            version = self._receiving(transaction, data, schema_mode)
+            snapshot = self._snapshot_of(version, layout)
+            if not allow_outside and predicate != TRUE:
+                snapshot = replace(snapshot, within=self._bound_to(version.schema, where))
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
                 removal.remove(transaction, predicate, self._rewrite)
-            transaction.add(self._data_files(snapshot, data))
+            transaction.add(self._data_files(snapshot, data), version.schema)
             if not has_opaque(predicate):
                 removal.remove(transaction, predicate, self._rewrite)
 
         return self._write("overwrite", applies, stage)
 
-    def overwrite_partitions(self, data: object, *, applies: Applies = None) -> Version:
+    def overwrite_partitions(self, data: object, *, applies: Applies = None, schema_mode: str = STRICT) -> WriteResult:
         """Replace exactly the logical partitions that `data` has rows of, in one commit.
 
         A logical partition is one of the current spec; rows of it that were written under another spec go as well.
         """
+        check_schema_mode(schema_mode)
 
         def stage(transaction: Transaction) -> None:
-            added = self._data_files(self.snapshot(COUNTED), data)
-            transaction.add(added)
-            spec = self._version.spec
+            version, spec = self._receiving(transaction, data, schema_mode), self._version.spec
+            if version.spec.types(version.schema) != spec.types(self.schema):
+                raise SchemaError("the rows would widen a partition column; do that first, with widen_column().")
+            added = self._data_files(self._snapshot_of(version, COUNTED), data)
+            transaction.add(added, version.schema)
             predicate = among(removal.tuples_in(added, spec), spec, self.schema)
             removal.remove(transaction, predicate, self._rewrite)
 
         return self._write("overwrite_partitions", applies, stage)
 
-    def drop_partition(self, **values: object) -> Version:
+    def drop_partition(
+        self, partition: Mapping[str, object] | None = None, /, *, applies: Applies = None, **values: object
+    ) -> WriteResult:
         """Remove a logical partition: the rows whose columns have exactly these values (None is NULL).
 
-        A partition field that is no column goes by its own name: `drop_partition(ts_day="2026-05-17")`.
+        A partition field that is no column goes by its own name: `drop_partition(ts_day="2026-05-17")`. A dict does as
+        well, such as `LogicalPartition.values`.
         """
+        named = {**({} if partition is None else check_settings(partition, "the values")), **values}
 
         def stage(transaction: Transaction) -> None:
-            removal.remove(transaction, removal.equals(self._version, values), self._rewrite)
+            removal.remove(transaction, removal.equals(self._version, named), self._rewrite)
 
-        return self._write("drop_partition", None, stage)
+        return self._write("drop_partition", applies, stage)
 
-    def rollback(self, version: int) -> Version:
+    def rollback(self, version: int) -> WriteResult:
         """Make an older version's state the newest: a new version with the old one's schema and files."""
         number = check_integer(version, "the version")
         transaction = self.transaction("rollback")
@@ -139,7 +151,7 @@ class Table(TableReader):
 
     # --- changing what it is -------------------------------------------------------------------------------------
 
-    def set_rule(self, rule: RuleRequest) -> Version:
+    def set_rule(self, rule: RuleRequest) -> WriteResult:
         """Route new rows by another rule. Files already written stay where they are and are still found."""
 
         def change(head: Version) -> Version:
@@ -149,7 +161,7 @@ class Table(TableReader):
 
         return self._change("set_rule", change)
 
-    def set_properties(self, properties: Mapping[str, str | None]) -> Version:
+    def set_properties(self, properties: Mapping[str, str | None]) -> WriteResult:
         """Set properties; None takes one away."""
         return self._change(
             "set_properties", lambda head: replace(head, properties=changed(head.properties, properties))
@@ -157,7 +169,7 @@ class Table(TableReader):
 
     def evolve(
         self, *, add: evolve.Texts = (), drop: evolve.Texts = (), replace: Mapping[str, str] | None = None
-    ) -> Version:
+    ) -> WriteResult:
         """Partition new rows otherwise: `evolve(add="bucket(64, merchant)", drop="region")`. No file is touched."""
         added, dropped = evolve.texts(add), evolve.texts(drop)  # an iterator, too, is read once and not at each attempt
         return self._change("evolve", lambda head: evolve.evolve_spec(head, added, dropped, replace))
@@ -171,7 +183,7 @@ class Table(TableReader):
         first: bool = False,
         default: object = None,
         required: bool = False,
-    ) -> Version:
+    ) -> WriteResult:
         """Add a column; rows already there hold `default` in it, or NULL. `a.b` adds a member to a struct."""
         return self._change(
             "add_column",
@@ -180,28 +192,28 @@ class Table(TableReader):
             ),
         )
 
-    def drop_column(self, name: str) -> Version:
+    def drop_column(self, name: str) -> WriteResult:
         """Drop a column; a later one of the same name never shows its values."""
         return self._change("drop_column", lambda head: evolve.drop_column(head, name))
 
-    def rename_column(self, name: str, new_name: str) -> Version:
+    def rename_column(self, name: str, new_name: str) -> WriteResult:
         """Rename a column, a partition column too: one commit, and nothing else is written."""
         return self._change("rename_column", lambda head: evolve.rename_column(head, name, new_name))
 
-    def reorder(self, names: Sequence[str]) -> Version:
+    def reorder(self, names: Sequence[str]) -> WriteResult:
         """Put these columns first, in this order."""
         first = check_texts(names, "the columns", "reorder({})")
         return self._change("reorder", lambda head: evolve.reorder(head, first))
 
-    def widen_column(self, name: str, type_: object) -> Version:
+    def widen_column(self, name: str, type_: object) -> WriteResult:
         """Give a column a type that holds every value of the old one: `int32` → `int64`, `float` → `double`, …"""
         return self._change("widen_column", lambda head: evolve.widen_column(head, name, type_))
 
-    def enable_feature(self, feature: str) -> Version:
+    def enable_feature(self, feature: str) -> WriteResult:
         """Turn a writer feature on, such as `icebergCompatV3`."""
         return self._change("enable_feature", lambda head: evolve.enable_feature(head, feature))
 
-    def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> Version:
+    def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> WriteResult:
         """Begin again, empty, with another schema and spec; older versions keep their rows."""
         columns = schema if isinstance(schema, Schema) else self.engines.for_data(schema).infer_schema(schema)
         fields = check_texts(partition_by, "the partition fields", "{}")
@@ -227,25 +239,27 @@ class Table(TableReader):
             batch = first_step(left, step_bytes)
             if not batch:
                 return
-            version = self._committed(transaction, partial(self._move, batch))
+            result = self._committed(transaction, partial(self._move, batch))
             moved = sum(f.bytes for f in batch)
             yield Step(
-                version=version.number,
+                version=result.version,
                 files_before=len(batch),
-                files_after=int(version.summary["files_added"]),
+                files_after=result.files_added,
                 bytes_moved=moved,
                 bytes_left=sum(f.bytes for f in left) - moved,
             )
 
     def _move(self, files: Sequence[DataFile], transaction: Transaction) -> None:
-        transaction.add(self.engines.rows.compact(self.snapshot(), files))
+        moved = self.engines.rows.compact(self.snapshot(), files)
+        transaction.add(moved)
         transaction.remove(files)
+        transaction.rewritten = sum(f.rows for f in moved)
 
     def describe_evolution(self) -> list[Generation]:
         """Which files are in which spec and rule, what compact() would move, and how well each prunes."""
         return generations(self.plan())
 
-    def _change(self, operation: str, change: Callable[[Version], Version]) -> Version:
+    def _change(self, operation: str, change: Callable[[Version], Version]) -> WriteResult:
         transaction = self.transaction(operation)
         transaction.change(change)
         return self._committed(transaction)
@@ -261,20 +275,31 @@ class Table(TableReader):
         named = check_text(operation, "the name of an operation")
         return Transaction(self.log, self.manifests, self._version, named, applies=applies)
 
-    def _write(self, operation: str, applies: Applies, stage: Callable[[Transaction], None]) -> Version:
+    def _write(self, operation: str, applies: Applies, stage: Callable[[Transaction], None]) -> WriteResult:
         """Stage a change of rows and commit it, unless that was done before."""
-        transaction = self.transaction(operation, applies=applies)
-        return self._version if transaction.was_applied else self._committed(transaction, stage)
+        return self._committed(self.transaction(operation, applies=applies), stage)
 
-    def _committed(self, transaction: Transaction, stage: Callable[[Transaction], None] | None = None) -> Version:
+    def _receiving(self, transaction: Transaction, data: object, schema_mode: str) -> Version:
+        """The version that rows are written for: the newest, and with `merge` the columns that they bring."""
+        base = transaction.base
+        if schema_mode == STRICT:
+            return base
+        version = merged(base, self.engines.for_data(data).infer_schema(data))
+        if version.schema != base.schema:
+            transaction.change(change_to(version, base))
+        return version
+
+    def _committed(self, transaction: Transaction, stage: Callable[[Transaction], None] | None = None) -> WriteResult:
         """Stage what is still to be staged, and commit; if that fails, nothing is left behind."""
         try:
-            if stage is not None:
-                stage(transaction)
-            return self.commit(transaction)
+            if not transaction.was_applied:
+                if stage is not None:
+                    stage(transaction)
+                self.commit(transaction)
         except BaseException:
             transaction.abandon()
             raise
+        return transaction.result(self._version)
 
     def commit(self, transaction: Transaction) -> Version:
         """Commit, and move on to the version that holds the change."""
@@ -291,45 +316,3 @@ class Table(TableReader):
     def _rewrite(self, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Shared files written again by Spark if there is one, since it can evaluate any predicate."""
         return self.engines.widest.rewrite(self.snapshot(), files, drop)
-
-
-def create_table(
-    storage: Storage,
-    engines: Engines,
-    schema: object,
-    *,
-    partition_by: Sequence[str] = (),
-    rule: RuleRequest | None = None,
-    properties: Mapping[str, str] | None = None,
-    time_zone: str = "UTC",
-    case_sensitive: bool = False,
-) -> Table:
-    """Create an empty table; TableExists if there is one."""
-    columns = schema if isinstance(schema, Schema) else engines.for_data(schema).infer_schema(schema)
-    if not columns.fields:
-        raise SchemaError("a table needs at least one column.")
-    spec = Spec(0, parse_partition_fields(partition_by, columns))
-    named = {} if properties is None else check_properties(properties)
-    version = Version(
-        number=0,
-        table_id=uuid4().hex,
-        commit_id=uuid4().hex,
-        parent_commit_id=None,
-        timestamp_ms=int(datetime.now(UTC).timestamp() * 1000),
-        operation="create",
-        schema=columns,
-        specs=(spec,),
-        current_spec_id=0,
-        rules=(resolve(keep_all() if rule is None else rule, 0, spec, columns),),
-        current_rule_id=0,
-        properties={**asked_by(rule), **named},
-        max_column_id=columns.highest_id,
-    )
-    log = Log(storage)
-    try:
-        newest = log.newest()
-    except TableNotFound:
-        newest = None
-    if newest is not None or not log.create(version):
-        raise TableExists(f"there is a coalesce table at {storage.root} already; open it with coalesce.open().")
-    return Table(storage, engines, log=log, version=version, time_zone=time_zone, case_sensitive=case_sensitive)

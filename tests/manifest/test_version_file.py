@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from coalesce.cli.text import moment
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.rule import Groups, group
@@ -393,7 +392,7 @@ def test_every_moment_that_is_read_can_be_shown(timestamp_ms: int) -> None:
     document = document_of(EVERYTHING)
     document["timestamp_ms"] = timestamp_ms
     version = decode_version(signed(document), 7)
-    assert moment(version.timestamp_ms).timestamp() == pytest.approx(timestamp_ms / 1000)
+    assert version.committed.timestamp() == pytest.approx(timestamp_ms / 1000)
 
 
 def test_unknown_members_are_ignored() -> None:

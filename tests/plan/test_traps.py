@@ -253,12 +253,7 @@ def test_four_values_that_others_confuse(tmp_path: Path) -> None:
         schema = pa.schema([("p", pa.string()), ("n", pa.int64())])
         table = coalesce.create(tmp_path / name, schema, partition_by=["p"], rule=rule)
         table.append(pa.table({"p": values, "n": range(4)}, schema=schema))
-        assert [p.values for p in table.partitions()] == [
-            (None,),
-            ("",),
-            ("[#small]",),
-            ("__HIVE_DEFAULT_PARTITION__",),
-        ]
+        assert [p.values for p in table.partitions()] == [{"p": value} for value in values]
         assert found(table, "p IS NULL") == [0]
         for i, value in enumerate(values[1:], start=1):
             assert found(table, f"p = '{value}'") == [i]

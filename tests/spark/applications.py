@@ -112,11 +112,9 @@ def on_a_cluster(location: str, failures: str) -> None:
 
 def stream(location: str, source: str, checkpoint: str, die_in_batch: str) -> None:
     """Stream a directory of files into a table, one file a batch, and die right after the commit of one batch."""
-    from coalesce.spark.commands.each_batch import each_batch
-
     spark = _spark()
     table = coalesce.open(location, spark=spark)
-    append = each_batch(table)
+    append = coalesce.each_batch(table)
 
     def append_or_die(batch: "DataFrame", number: int) -> None:
         append(batch, number)

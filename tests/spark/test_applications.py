@@ -95,8 +95,6 @@ def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
 
 def test_a_stream_that_is_killed_and_started_again(spark: "SparkSession", table: Table, tmp_path: Path) -> None:
     """A batch that was committed before the process died is given again, and not written again."""
-    from coalesce.spark.commands.each_batch import each_batch
-
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
     source.mkdir()
     for number in range(3):
@@ -109,7 +107,7 @@ def test_a_stream_that_is_killed_and_started_again(spark: "SparkSession", table:
     assert [v.operation for v in table.history()] == ["append", "append", "append", "create"]
 
     given: list[int] = []
-    append = each_batch(coalesce.open(table.location, spark=spark))
+    append = coalesce.each_batch(coalesce.open(table.location, spark=spark))
 
     def append_and_tell(batch: "DataFrame", number: int) -> None:
         given.append(number)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from coalesce.errors import SparkUnavailable
+from coalesce.errors import InvalidArgument, SparkUnavailable
 from coalesce.spark.session.start import session
 from tests.support.settings import changed
 
@@ -110,7 +110,7 @@ def test_importing_the_package_imports_no_pyspark(tmp_path: Path) -> None:
 
 def test_a_misspelt_argument_is_refused() -> None:
     """A setting Spark would never read is an error, not silence."""
-    with pytest.raises(TypeError, match=r"no argument 'driver_memory'.*spark\.driver\.memory"):
+    with pytest.raises(InvalidArgument, match=r"no argument 'driver_memory'.*spark\.driver\.memory"):
         session(driver_memory="4g")
 
 

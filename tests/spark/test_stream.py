@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import coalesce
-from coalesce.spark.commands.each_batch import each_batch
 from coalesce.table.table import Table
 from tests.support.settings import TIME_ZONE, changed
 
@@ -223,7 +222,7 @@ def test_from_table_to_table(spark: "SparkSession", table: Table, tmp_path: Path
         query = (
             spark.readStream.format("coalesce")
             .load(table.location)
-            .writeStream.foreachBatch(each_batch(copy))
+            .writeStream.foreachBatch(coalesce.each_batch(copy))
             .option("checkpointLocation", str(tmp_path / "copying"))
             .trigger(availableNow=True)
             .start()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coalesce.distribution import REQUIREMENTS
-from coalesce.errors import FileMissing, StorageError
+from coalesce.errors import FileMissing, InvalidArgument, StorageError
 from coalesce.storage import open_storage
 from coalesce.storage.objects import ObjectStorage
 from tests.s3 import S3Location
@@ -154,6 +154,13 @@ def test_an_endpoint_without_tls_has_to_be_allowed(s3_location: S3Location) -> N
     options = {key: value for key, value in s3_location.options.items() if key != "allow_http"}
     with pytest.raises(StorageError, match='set the option allow_http to "true"'):
         ObjectStorage(s3_location.location, options).read("file")
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_retries", "abc"), ("max_retries", "-1"), ("retry_timeout", "soon")])
+def test_a_number_that_is_none_is_a_sentence(name: str, value: str) -> None:
+    """How often and how long to try again are numbers."""
+    with pytest.raises(InvalidArgument, match=f"the storage option '{name}' is a .*number.*, not '{value}'"):
+        ObjectStorage("s3://bucket/events", {name: value})
 
 
 def test_an_unknown_option_is_named() -> None:

@@ -61,7 +61,7 @@ def test_writers_that_commit_at_once_all_do(place: Place, session_of: "SparkSess
 
     def write(writer: int) -> list[int]:
         table = opened(place, session_of)
-        return [table.append(events(f"app {writer}", [100 * writer + n])).number for n in range(APPENDS)]
+        return [table.append(events(f"app {writer}", [100 * writer + n])).version for n in range(APPENDS)]
 
     with ThreadPoolExecutor(WRITERS) as pool:
         numbers = [number for written in pool.map(write, range(WRITERS)) for number in written]

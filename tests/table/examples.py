@@ -16,8 +16,9 @@ from coalesce.model.rule import RuleRequest
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
+from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
-from coalesce.table.table import Table, create_table
+from coalesce.table.table import Table
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("id", pa.int64())])
 DAY = date(2026, 5, 17)

@@ -21,7 +21,7 @@ location, options, processes, appends = json.loads(sys.argv[1])
 def work(process: int) -> list[int]:
     """Append one row at a time, of an app that two processes share."""
     table = opened(open_storage(location, options=options))
-    return [table.append(events(f"app {process // 2}", [1000 * process + i])).number for i in range(appends)]
+    return [table.append(events(f"app {process // 2}", [1000 * process + i])).version for i in range(appends)]
 
 
 pa.array(np.zeros(1))  # the first of these imports pandas, if that is there; once here, not in every process

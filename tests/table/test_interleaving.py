@@ -119,44 +119,44 @@ class World:
         match step.kind:
             case "append":
                 rows = self.fresh(apps)
-                version = table.append(events([a for _, a in rows], [i for i, _ in rows]))
-                self.effects[version.number] = lambda past: past[-1].union(rows)
+                result = table.append(events([a for _, a in rows], [i for i, _ in rows]))
+                self.effects[result.version] = lambda past: past[-1].union(rows)
             case "delete":
-                version = table.delete(f"app IN ({', '.join(repr(a) for a in apps)})")
-                self.effects[version.number] = lambda past: without(past[-1], apps)
+                result = table.delete(f"app IN ({', '.join(repr(a) for a in apps)})")
+                self.effects[result.version] = lambda past: without(past[-1], apps)
             case "delete below":
                 bound = step.number * 2
-                version = table.delete(f"id < {bound}")
-                self.effects[version.number] = lambda past: frozenset(r for r in past[-1] if r[0] >= bound)
+                result = table.delete(f"id < {bound}")
+                self.effects[result.version] = lambda past: frozenset(r for r in past[-1] if r[0] >= bound)
             case "overwrite":
                 rows = self.fresh(apps[:1] * 2)
-                version = table.overwrite(events(apps[0], [i for i, _ in rows]), f"app = '{apps[0]}'")
-                self.effects[version.number] = lambda past: without(past[-1], apps[:1]).union(rows)
+                result = table.overwrite(events(apps[0], [i for i, _ in rows]), f"app = '{apps[0]}'")
+                self.effects[result.version] = lambda past: without(past[-1], apps[:1]).union(rows)
             case "overwrite_partitions":
                 rows = self.fresh(apps)
-                version = table.overwrite_partitions(events([a for _, a in rows], [i for i, _ in rows]))
+                result = table.overwrite_partitions(events([a for _, a in rows], [i for i, _ in rows]))
                 # Partitions of the spec it has seen, which may not be the newest one any more.
                 (spec_id,) = {f.spec_id for f in table.files(f"id = {rows[-1][0]}")}
-                bucketed = has_bucket(version.spec_by_id(spec_id))
+                bucketed = has_bucket(table.state.spec_by_id(spec_id))
                 gone = {partition(row, bucketed) for row in rows}
-                self.effects[version.number] = lambda past: frozenset(
+                self.effects[result.version] = lambda past: frozenset(
                     row for row in past[-1] if partition(row, bucketed) not in gone
                 ).union(rows)
             case "drop_partition":
-                version = table.drop_partition(app=apps[0])
-                self.effects[version.number] = lambda past: without(past[-1], apps[:1])
+                result = table.drop_partition(app=apps[0])
+                self.effects[result.version] = lambda past: without(past[-1], apps[:1])
             case "set_rule":
-                self.effects[table.set_rule(RULES[step.number % 3]).number] = unchanged
+                self.effects[table.set_rule(RULES[step.number % 3]).version] = unchanged
             case "evolve":
                 dropped = has_bucket(table.refresh().state.spec)
-                version = table.evolve(drop=BUCKET) if dropped else table.evolve(add=BUCKET)
-                self.effects[version.number] = unchanged
+                result = table.evolve(drop=BUCKET) if dropped else table.evolve(add=BUCKET)
+                self.effects[result.version] = unchanged
             case "compact":
                 for done in table.compact(step_bytes=1):
                     self.effects[done.version] = unchanged
             case "rollback":
                 target = max(0, table.refresh().version - step.number)
-                self.effects[table.rollback(target).number] = lambda past: past[target]
+                self.effects[table.rollback(target).version] = lambda past: past[target]
 
     def check(self) -> None:
         """Every version is what its operation made of the one before, and nothing is left behind."""

@@ -318,6 +318,20 @@ def test_a_commit_never_lands_on_another_table_in_the_same_place(appends: int) -
     assert ids(opened(storage)) == [7, *there]
 
 
+def test_a_refresh_sees_a_table_that_was_created_again_with_as_many_versions() -> None:
+    """By the file of the version, as the listing shows it: still one request if nothing happened."""
+    storage = MemoryStorage()
+    create(storage).append(events("A", [1]))
+    table = opened(storage)
+    storage.files.clear()
+    create(storage).append(events("B", [2]))
+    storage.modified = {path: moment + 1000 for path, moment in storage.modified.items()}
+    assert ids(table.refresh()) == [2]
+    storage.requests.clear()
+    table.refresh()
+    assert storage.requests == ["list _coalesce/versions"]
+
+
 @pytest.mark.parametrize("appends", [0, 1, 2, 3])
 def test_an_object_of_a_dropped_table_never_brings_its_rows_back(appends: int) -> None:
     """It may follow to the new table or refuse; the new table has its own rows and perhaps the one appended."""

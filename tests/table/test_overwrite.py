@@ -10,8 +10,9 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict, NeedsSpark, SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.predicate.expr import Bound
+from coalesce.table.create import create_table
 from coalesce.table.engine import Engines, Rewritten, Snapshot
-from coalesce.table.table import Table, create_table
+from coalesce.table.table import Table
 from tests.table.examples import create, events, ids
 from tests.table.stores import MemoryStorage
 

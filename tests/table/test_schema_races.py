@@ -10,8 +10,9 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict
 from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.create import create_table
 from coalesce.table.engine import Engines, Rewritten
-from coalesce.table.table import Table, create_table
+from coalesce.table.table import Table
 from tests.checker import check_files
 from tests.table.stores import MemoryStorage
 

@@ -25,6 +25,7 @@ from coalesce.model.version import Version
 from coalesce.table import removal
 from coalesce.table.commit import transaction as transactions
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.result import WriteResult
 from coalesce.table.table import Table
 from tests.table.examples import add_files, create, events, ids, named_files, opened
 from tests.table.stores import FailingStorage, InterruptedStorage, LosingStorage, MemoryStorage
@@ -224,7 +225,7 @@ def test_a_feature_that_came_in_between_stops_the_commit() -> None:
 # --- overtaken between the head and the create -------------------------------------------------------------------
 
 
-Removal = Callable[[Table], Version]
+Removal = Callable[[Table], WriteResult]
 
 REMOVALS: dict[str, Removal] = {
     "delete": lambda t: t.delete("app = 'A'"),
@@ -250,8 +251,8 @@ def test_a_removal_that_is_overtaken_keeps_what_others_did(removal: str) -> None
         lambda: other.append(events("B", [10])),
         lambda: other.append(events("D", [11])),
     ]
-    version = REMOVALS[removal](one)
-    assert (version.number, storage.interruptions) == (5, [])
+    result = REMOVALS[removal](one)
+    assert (result.version, storage.interruptions) == (5, [])
     kept = [2, 10, 11] if removal in ("delete", "drop_partition") else [2, 4, 10, 11]
     assert ids(one) == ids(opened(storage)) == kept
     assert_row_ids_are_unique(one)
@@ -284,9 +285,9 @@ def test_an_append_that_is_overtaken_while_manifests_merge() -> None:
         one.append(events(f"app {i}", [i]))
     other = opened(storage)
     storage.interruptions = [lambda: other.set_properties({"owner": "somebody"})]
-    version = one.append(events("new", [15]))
+    result = one.append(events("new", [15]))
     (file,) = one.files("app = 'new'")
-    assert file.added_version == version.number == 17
+    assert file.added_version == result.version == 17
     one.append(events("newer", [16]))
     assert [f.added_version for f in one.files("app IN ('new', 'newer')")] == [17, 18]
     assert_row_ids_are_unique(one)
@@ -327,7 +328,7 @@ def test_a_rollback_is_a_new_version_with_the_old_rows() -> None:
     one.delete("app = 'B'")
     one.rollback(1)
     assert (one.version, ids(one)) == (4, [1, 2, 3])
-    assert one.state.summary == {"to_version": 1}
+    assert (one.state.summary["to_version"], one.state.summary["rows_removed"]) == (1, 0)
     one.rollback(3)
     assert (one.version, ids(one)) == (5, [1, 3, 10])
     assert [ids(one.at(version=v)) for v in range(6)] == [
@@ -354,12 +355,14 @@ def test_a_rollback_counts_as_a_drop_of_the_columns_it_takes_away(tmp_path: Path
     """Add x, roll back, add x: another column, under a physical name that no file has used."""
     table = coalesce.create(tmp_path, pa.schema([("k", pa.int64())]))
     table.append(pa.table({"k": [1]}))
-    first = table.add_column("x", "int64")
+    table.add_column("x", "int64")
+    before = table.schema.field("x")
     table.append(pa.table({"k": [2], "x": [20]}))
-    assert table.rollback(1).has_dropped_or_renamed
-    second = table.add_column("x", "int64")
+    table.rollback(1)
+    assert table.state.has_dropped_or_renamed
+    table.add_column("x", "int64")
     table.append(pa.table({"k": [3], "x": [30]}))
-    before, after = first.schema.field("x"), second.schema.field("x")
+    after = table.schema.field("x")
     assert (before.physical_name, after.physical_name.startswith("x-")) == ("x", True)
     assert after.id > before.id
     assert table.scan().to_arrow().sort_by("k").to_pydict() == {"k": [1, 3], "x": [None, 30]}
@@ -372,7 +375,8 @@ def test_a_rollback_that_keeps_every_column_sets_no_flag() -> None:
     """Rows alone came and went: names are as unused as they were."""
     one, _ = tables()
     one.append(events("A", [10]))
-    assert not one.rollback(1).has_dropped_or_renamed
+    one.rollback(1)
+    assert not one.state.has_dropped_or_renamed
 
 
 def test_a_rollback_conflicts_with_every_other_commit() -> None:
@@ -400,12 +404,13 @@ def test_a_rollback_to_a_version_that_is_not_there() -> None:
 def test_a_write_with_a_sequence_is_applied_once() -> None:
     """Repeating it, by the same object or another, changes nothing and says which version has it."""
     one, other = tables()
-    version = one.append(events("A", [10]), applies=("job", 1))
-    assert one.append(events("A", [10]), applies=("job", 1)) == version
-    assert other.append(events("A", [10]), applies=("job", 1)).number == version.number
-    assert other.append(events("A", [9]), applies=("job", 0)).number == version.number  # an older one is done too
-    assert other.append(events("A", [10]), applies=("another job", 1)).number == version.number + 1
-    assert other.append(events("A", [11]), applies=("job", 2)).number == version.number + 2
+    first = one.append(events("A", [10]), applies=("job", 1))
+    again = one.append(events("A", [10]), applies=("job", 1))
+    assert (first.committed, first.rows_added, again.committed, again.rows_added) == (True, 1, False, 0)
+    assert again.version == other.append(events("A", [10]), applies=("job", 1)).version == first.version
+    assert other.append(events("A", [9]), applies=("job", 0)).version == first.version  # an older one is done too
+    assert other.append(events("A", [10]), applies=("another job", 1)).version == first.version + 1
+    assert other.append(events("A", [11]), applies=("job", 2)).version == first.version + 2
     assert ids(other) == [1, 2, 3, 10, 10, 11]
 
 
@@ -422,25 +427,28 @@ def test_two_that_write_the_same_sequence_at_once_apply_it_once() -> None:
     assert ids(opened(one.storage)) == [1, 2, 3, 10]
 
 
-WRITES: list[Callable[[Table, Any], Version]] = [
+WRITES: list[Callable[[Table, Any], WriteResult]] = [
     lambda t, applies: t.append(events("A", [10]), applies=applies),
     lambda t, applies: t.overwrite(events("A", [10]), "app = 'A'", applies=applies),
     lambda t, applies: t.overwrite_partitions(events("A", [10]), applies=applies),
     lambda t, applies: t.delete("app = 'A'", applies=applies),
+    lambda t, applies: t.drop_partition(app="A", applies=applies),
+    lambda t, applies: t.truncate(applies=applies),
 ]
-WRITE_NAMES = ["append", "overwrite", "overwrite_partitions", "delete"]
+WRITE_NAMES = ["append", "overwrite", "overwrite_partitions", "delete", "drop_partition", "truncate"]
 
 
 @pytest.mark.parametrize("write", WRITES, ids=WRITE_NAMES)
-def test_every_write_can_be_made_once(write: Callable[[Table, Any], Version]) -> None:
+def test_every_write_can_be_made_once(write: Callable[[Table, Any], WriteResult]) -> None:
     """Repeated, it changes nothing and writes no file, though rows that it would remove have come since."""
     one, other = tables()
     first = write(one, ("job", 7))
     assert opened(one.storage).state.applied == {"job": 7}
     one.append(events("A", [11]))
     before = ids(one), {f.path for f in one.storage.list("")}
-    assert write(other, ("job", 7)).number == first.number + 1
-    assert write(other, ("job", 6)).number == first.number + 1
+    for sequence in (7, 6):
+        again = write(other, ("job", sequence))
+        assert (again.version, again.committed) == (first.version + 1, False)
     assert (ids(other), {f.path for f in one.storage.list("")}) == before
 
 
@@ -464,7 +472,7 @@ def test_every_write_can_be_made_once(write: Callable[[Table, Any], Version]) ->
         7,
     ],
 )
-def test_what_cannot_be_a_sequence_is_refused(write: Callable[[Table, Any], Version], applies: Any) -> None:
+def test_what_cannot_be_a_sequence_is_refused(write: Callable[[Table, Any], WriteResult], applies: Any) -> None:
     """Before anything is written: -5 counted as done long ago, and 2**70 is no 64-bit integer."""
     table, _ = tables()
     before = {f.path for f in table.storage.list("")}
@@ -479,7 +487,7 @@ def test_the_least_and_the_greatest_sequence_are_kept(sequence: int) -> None:
     table, other = tables()
     table.append(events("A", [10]), applies=("job", sequence))
     assert opened(table.storage).state.applied == {"job": sequence}
-    assert other.append(events("A", [10]), applies=("job", sequence)).number == table.version
+    assert other.append(events("A", [10]), applies=("job", sequence)).version == table.version
 
 
 def test_a_sequence_that_another_writer_commits_meanwhile_leaves_no_files() -> None:
@@ -591,7 +599,7 @@ def test_a_commit_whose_answer_was_lost_is_made_once(error: bool) -> None:
     storage = LosingStorage(lambda path: path.startswith(VERSIONS), error=error)
     table = create(storage)
     for i in range(5):
-        assert table.append(events("A", [i])).number == i + 1
+        assert table.append(events("A", [i])).version == i + 1
     assert storage.lost == 6
     assert ids(opened(storage)) == [0, 1, 2, 3, 4]
 
@@ -740,21 +748,24 @@ def test_an_append_that_fails_leaves_no_data_files() -> None:
 
 
 def test_a_summary_says_what_came_and_went() -> None:
-    """Files, rows and bytes, added and removed; a rewritten file counts on both sides."""
+    """Files, rows and bytes, added and removed; a rewritten file counts on both sides, its rows on neither."""
     one, _ = tables()
-    summary = one.append(events(["A", "C"], [10, 11])).summary
+    one.append(events(["A", "C"], [10, 11]))
+    summary = one.state.summary
     assert (summary["files_added"], summary["rows_added"], summary["files_removed"]) == (2, 2, 0)
     before = one.state
-    summary = one.delete("app = 'B'").summary
-    assert (summary["files_removed"], summary["rows_removed"], summary["rows_added"]) == (1, 2, 1)
+    one.delete("app = 'B'")
+    summary = one.state.summary
+    assert (summary["files_added"], summary["files_removed"]) == (1, 1)
+    assert (summary["rows_added"], summary["rows_removed"], summary["rows_rewritten"]) == (0, 1, 1)
     assert before.bytes + int(summary["bytes_added"]) - int(summary["bytes_removed"]) == one.state.bytes
 
 
 def test_an_empty_append_is_a_version_without_files() -> None:
     """No rows, no file, no manifest."""
     table = create(MemoryStorage())
-    version = table.append(pa.table({"dt": [], "app": [], "id": []}, schema=events("A", []).schema))
-    assert (version.number, version.manifests, version.rows) == (1, (), 0)
+    result = table.append(pa.table({"dt": [], "app": [], "id": []}, schema=events("A", []).schema))
+    assert (result.version, result.committed, table.state.manifests, table.state.rows) == (1, True, (), 0)
 
 
 def test_files_under_several_specs_go_to_a_manifest_each() -> None:

@@ -30,8 +30,9 @@ from coalesce.spark.source.versions import storage_at
 from coalesce.spark.translate.options import COLUMNS, CREATE, Given, WriteOptions, write_options
 from coalesce.spark.translate.schema import nullable
 from coalesce.table.commit.log import Log
+from coalesce.table.create import create_table
 from coalesce.table.engine import TARGET_FILE_BYTES, Engines
-from coalesce.table.table import Table, create_table
+from coalesce.table.table import Table
 
 _MODES: Final = {
     "append": "append",

@@ -15,6 +15,11 @@ def attach(spark: "SparkSession") -> "SparkSession":
 
     A session whose JVM this process can reach gets the native source, a Spark Connect session the portable one. So
     does a Spark that the native source's classes do not fit, with a warning.
+
+    Raises `InvalidArgument` for what is no session.
+
+    >>> coalesce.attach(spark).read.format("coalesce").load("events").count()
+    4
     """
     check_session(spark, "what is attached")
     if is_connect(spark):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from coalesce.arguments import check_text
 from coalesce.distribution import install
-from coalesce.errors import SparkUnavailable
+from coalesce.errors import InvalidArgument, SparkUnavailable
 from coalesce.spark.session.attach import attach
 from coalesce.spark.session.jre import spark_java_home
 
@@ -34,6 +34,12 @@ def session(master: str | None = None, **config: object) -> "SparkSession":
 
     Starting Spark sets JAVA_HOME in this process, and a local master also PYSPARK_PYTHON and SPARK_LOCAL_IP unless
     they are set: Spark's start script and its Python workers take them from there and from nowhere else.
+
+    Raises `SparkUnavailable` if there is no PySpark or no Java, and `InvalidArgument` for what is not Spark's setting.
+
+    >>> spark = coalesce.session()
+    >>> spark.sql("SELECT 1 AS one").collect()
+    [Row(one=1)]
     """
     _check_names(config)
     if master is not None:
@@ -56,9 +62,9 @@ def _check_names(config: Mapping[str, object]) -> None:
     """Refuse what cannot be a setting of Spark: a misspelt argument would otherwise never be read."""
     for name in config:
         if not name.startswith("spark."):
-            raise TypeError(
+            raise InvalidArgument(
                 f"session() has no argument {name!r}, and Spark's settings begin with 'spark.', "
-                'as in session(**{"spark.driver.memory": "4g"})'
+                'as in session(**{"spark.driver.memory": "4g"}).'
             )
 
 

@@ -5,6 +5,7 @@ version, so opening a table costs three requests however many versions it has; t
 commit, may be stale, lost or wrong, and is never trusted for more than a place to start.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import pairwise
 from threading import Lock
@@ -22,7 +23,7 @@ from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, versi
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.version import Version
 from coalesce.recent import Recent
-from coalesce.storage.base import Storage
+from coalesce.storage.base import Storage, StoredFile
 
 _REMEMBERED = 64  # decoded versions kept per table; they never change
 
@@ -34,28 +35,32 @@ class Log:
         self.storage = storage
         self._remembered: Recent[int, tuple[bytes, Version]] = Recent(_REMEMBERED)  # with the digests of their files
         self._newest_seen: int | None = None
+        self._newest_file: StoredFile | None = None  # as it was listed, if it was
         self._lock = Lock()
 
     def newest(self) -> int:
-        """The number of the newest version."""
-        start = self._newest_seen if self._newest_seen is not None else self._hint()
-        numbers = self._listed(start)
-        if not numbers and start is not None:
-            numbers = self._listed(None)  # the hint was wrong
+        """The number of the newest version.
+
+        A listing shows whether the version that was the newest is still the same file. If it was created again
+        meanwhile, with the table, nothing that is remembered holds any more.
+        """
+        seen = self._newest_seen
+        start = seen if seen is not None else self._hint()
+        listed = self._listed(start)
+        if not listed and start is not None:
+            listed = self._listed(None)  # the hint was wrong
             self._remembered.clear()  # or the table is another one than the one that was seen
-        if not numbers:
-            raise TableNotFound(f"there is no coalesce table at {self.storage.root}.")
-        _check_no_gap(numbers)
-        self._newest_seen = numbers[-1]
-        return numbers[-1]
+        elif seen is not None and self._newest_file not in (None, listed.get(seen)):
+            self._remembered.clear()
+        number = self._newest_seen = _last(listed, self.storage.root)
+        self._newest_file = listed[number]
+        return number
 
     def numbers(self) -> list[int]:
         """Every version still there, oldest first. Lists all of them: for people, not for planning."""
-        numbers = self._listed(None)
-        if not numbers:
-            raise TableNotFound(f"there is no coalesce table at {self.storage.root}.")
-        _check_no_gap(numbers)
-        return numbers
+        listed = self._listed(None)
+        _last(listed, self.storage.root)
+        return list(listed)
 
     def load(self, number: int) -> Version:
         """Version `number`."""
@@ -102,7 +107,7 @@ class Log:
         if not created:
             return False
         self._remembered.put(version.number, (digest_of(data), version))
-        self._newest_seen = version.number
+        self._newest_seen, self._newest_file = version.number, None
         with suppress(StorageError):  # the commit has happened; without the hint, readers look a little longer
             self.storage.put(LATEST_HINT, str(version.number).encode())
         return True
@@ -141,11 +146,11 @@ class Log:
             return None
         return int(text) if text.isdigit() and len(text) <= 20 else None
 
-    def _listed(self, start: int | None) -> list[int]:
-        """The numbers of the version files from `start` on."""
+    def _listed(self, start: int | None) -> dict[int, StoredFile]:
+        """The version files from `start` on, by number, in order."""
         after = version_path(start - 1) if start is not None and start > 0 else None
-        found = (version_number(f.path) for f in self.storage.list(VERSIONS, start_after=after))
-        return [n for n in found if n is not None]
+        found = ((version_number(f.path), f) for f in self.storage.list(VERSIONS, start_after=after))
+        return {number: file for number, file in found if number is not None}
 
 
 def _encoded(version: Version) -> bytes:
@@ -161,9 +166,14 @@ def _encoded(version: Version) -> bytes:
     return data
 
 
-def _check_no_gap(numbers: list[int]) -> None:
+def _last(listed: Mapping[int, StoredFile], root: str) -> int:
+    """The last of the versions, if there are any and none is missing between them."""
+    numbers = list(listed)
+    if not numbers:
+        raise TableNotFound(f"there is no coalesce table at {root}.")
     if numbers[-1] - numbers[0] != len(numbers) - 1:
         missing = next(n for n, follows in pairwise(numbers) if follows != n + 1) + 1
         raise CorruptMetadata(
             version_path(missing), "the file is missing although later versions exist; restore it from a backup."
         )
+    return numbers[-1]

@@ -20,12 +20,14 @@ from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, Sche
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.schema import Schema
 from coalesce.model.version import ManifestRef, Version
 from coalesce.predicate.expr import Bound
 from coalesce.table.commit import conflicts
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests, refs
 from coalesce.table.commit.merge import due
+from coalesce.table.result import WriteResult
 
 MAX_ATTEMPTS = 200
 _FIRST_WAIT = 0.005
@@ -41,7 +43,8 @@ class Transaction:
 
     `matching` is the predicate a removal was made for: rows added meanwhile that it may match are a conflict.
     `exclusive` transactions conflict with any other commit. `applies` is `(app, sequence)`: the commit is made
-    only if the app has not committed this or a later sequence before.
+    only if the app has not committed this or a later sequence before. `rewritten` counts rows of added files that are
+    not new: they were in removed ones.
     """
 
     log: Log
@@ -52,6 +55,8 @@ class Transaction:
     exclusive: bool = False
     applies: tuple[str, int] | None = None
     summary: dict[str, int | str] = field(default_factory=dict)
+    rewritten: int = 0
+    began: float = field(default_factory=time.perf_counter)
     commit_id: str = field(default_factory=lambda: uuid4().hex)
     _added: list[Entries] = field(default_factory=list)
     _removed: set[str] = field(default_factory=set)
@@ -76,13 +81,17 @@ class Transaction:
 
     # --- staging -----------------------------------------------------------------------------------------------
 
-    def add(self, files: Sequence[DataFile]) -> None:
-        """Stage data files that were written for this transaction, each under the spec it was written for."""
+    def add(self, files: Sequence[DataFile], schema: Schema | None = None) -> None:
+        """Stage data files that were written for this transaction, each under the spec it was written for.
+
+        `schema` has the columns that they were written with, if those are not the ones of `base`.
+        """
+        columns = self.base.schema if schema is None else schema
         by_spec: dict[int, list[DataFile]] = defaultdict(list)
         for f in files:
             by_spec[f.spec_id].append(f)
         for spec_id, members in by_spec.items():
-            self.add_entries(from_files(members, self.base.spec_by_id(spec_id), self.base.schema))
+            self.add_entries(from_files(members, self.base.spec_by_id(spec_id), columns))
 
     def add_entries(self, entries: Entries) -> None:
         """Stage entries that are columns already."""
@@ -202,21 +211,41 @@ class Transaction:
             parent_commit_id=head.commit_id,
             timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),
             operation=self.operation,
-            summary={**({} if self._replacement is not None else self._counts(head, kept, added)), **self.summary},
+            summary={**self._counts(head, kept, added), **self.summary},
             manifests=tuple(self._merge(head, [*kept, *added])),
             next_row_id=max(next_row_id, changed.next_row_id),
             applied=applied,
         )
 
     def _counts(self, head: Version, kept: Sequence[ManifestRef], added: Sequence[ManifestRef]) -> dict[str, int | str]:
-        return {
-            "files_added": sum(r.files for r in added),
-            "rows_added": sum(r.rows for r in added),
-            "bytes_added": sum(r.bytes for r in added),
-            "files_removed": head.files - sum(r.files for r in kept),
-            "rows_removed": head.rows - sum(r.rows for r in kept),
-            "bytes_removed": head.bytes - sum(r.bytes for r in kept),
-        }
+        """What came and what went; a row in a new file that was in an old one did neither."""
+        counts: dict[str, int | str] = {}
+        for what in ("files", "rows", "bytes"):
+            came = sum(getattr(ref, what) for ref in added)
+            went = getattr(head, what) - sum(getattr(ref, what) for ref in kept)
+            if self._replacement is not None:
+                # By how much the versions differ. Which files both have is not looked up: a rollback may be the way
+                # out of a version whose manifests are damaged.
+                came, went = max(0, -went), max(0, went)
+            elif what == "rows":
+                came, went = came - self.rewritten, went - self.rewritten
+            counts |= {f"{what}_added": came, f"{what}_removed": went}
+        return {**counts, "rows_rewritten": self.rewritten} if self.rewritten else counts
+
+    def result(self, version: Version) -> WriteResult:
+        """What was done, now that `version` holds it: another commit's if this one was made before."""
+        committed = version.commit_id == self.commit_id
+        counts = version.summary if committed else {}
+        return WriteResult(
+            version=version.number,
+            operation=self.operation,
+            rows_added=int(counts.get("rows_added", 0)),
+            rows_removed=int(counts.get("rows_removed", 0)),
+            files_added=int(counts.get("files_added", 0)),
+            files_removed=int(counts.get("files_removed", 0)),
+            seconds=time.perf_counter() - self.began,
+            committed=committed,
+        )
 
     def _without_removed(self, head: Version) -> list[ManifestRef]:
         """The manifests of `head`, those that name removed files rewritten without them."""
