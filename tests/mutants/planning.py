@@ -160,7 +160,7 @@ MUTANTS = (
         file="coalesce/predicate/coercion.py",
         old="        return (value + offset) // temporal.MICROS_PER_DAY\n",
         new="        return int((value + offset) / temporal.MICROS_PER_DAY)\n",
-        tests=(f"{BIND}::test_days_before_1970", f"{BIND}::test_conversion"),
+        tests=("tests/predicate/test_coercion.py::test_days_before_1970", f"{BIND}::test_conversion"),
         seen="`d = CAST(ts AS DATE)` asks for the day after, if that lies before 1970",
     ),
     Mutant(
