@@ -40,7 +40,12 @@ from coalesce.predicate.sql.operands import TESTS, Operand, alone, between, comp
 from coalesce.predicate.sql.unknown import opaque
 from coalesce.predicate.tree import negation
 
-_OPERATORS: Final = {o.value: o for o in Operator} | {"==": Operator.EQ, "!=": Operator.NE}
+_OPERATORS: Final = {o.value: o for o in Operator} | {
+    "==": Operator.EQ,
+    "!=": Operator.NE,
+    "!<": Operator.GE,
+    "!>": Operator.LE,  # Spark has them from other databases
+}
 _MAX_OPERAND_NESTING: Final = 20
 
 _TYPES: Final[dict[str, AtomicType]] = {

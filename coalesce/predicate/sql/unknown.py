@@ -17,7 +17,7 @@ _BEFORE_A_CALL: Final = frozenset({"(", ",", "WHEN", "THEN", "ELSE"})
 
 # Operators that cannot start, or end, a condition.
 _NEEDS_LEFT: Final = frozenset({
-    "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "*", "/", "%", "||", "|", "&", "^", ".", "::",
+    "=", "==", "<>", "!=", "!<", "!>", "<", "<=", ">", ">=", "<=>", "*", "/", "%", "||", "|", "&", "^", ".", "::",
     "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "REGEXP", "RLIKE",
 })  # fmt: skip
 _NEEDS_RIGHT: Final = _NEEDS_LEFT | {"+", "-", "~", "!", "DIV", "ESCAPE", "NOT"}
