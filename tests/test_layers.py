@@ -25,6 +25,9 @@ LAYERS = [
     {"cli"},
     {"__main__"},
 ]
+# The rooms of `spark/` likewise; `engine` is a module.
+ROOMS = [{"jvm"}, {"translate"}, {"write", "source"}, {"engine"}, {"commands", "connect"}, {"session"}]
+
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
@@ -81,6 +84,25 @@ def test_imports_go_down() -> None:
         if LEVEL[layer_of(other)] >= LEVEL[layer_of(module)]
     ]
     assert wrong == []
+
+
+def test_the_rooms_of_spark_stand_above_each_other() -> None:
+    """What a room imports of `spark/` is its own or lies in a room below."""
+    room_level = {name: level for level, names in enumerate(ROOMS) for name in names}
+    inside = [name for name in IMPORTS if name.startswith("coalesce.spark.") and name != "coalesce.spark.__init__"]
+    assert {_room(name) for name in inside} == room_level.keys()
+    wrong = [
+        f"{module} imports {other}"
+        for module in inside
+        for other in IMPORTS[module]
+        if other.startswith("coalesce.spark.") and _room(other) != _room(module)
+        if room_level[_room(other)] >= room_level[_room(module)]
+    ]
+    assert wrong == []
+
+
+def _room(module: str) -> str:
+    return module.split(".")[2]
 
 
 def test_no_module_needs_itself() -> None:
