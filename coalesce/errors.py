@@ -14,6 +14,7 @@
     ├── PredicateError           a predicate that does not parse or names an unknown column (carries a caret)
     ├── NeedsSpark               the operation has to evaluate something only Spark can
     ├── SparkUnavailable         no Spark, or no Java to run it
+    ├── NotInstalled             a library that was asked for by name is not there (an ImportError too)
     ├── BrokenInstallation       another distribution's files are among ours (an ImportError too)
     └── StorageError             the file system or object store failed
         └── FileMissing          ... because the file is not there
@@ -118,6 +119,10 @@ class NeedsSpark(CoalesceError):
 
 class SparkUnavailable(CoalesceError):
     """There is no Spark, or no Java to run it with."""
+
+
+class NotInstalled(CoalesceError, ImportError):
+    """What was asked for takes a library that is not installed."""
 
 
 class StorageError(CoalesceError):

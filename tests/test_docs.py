@@ -51,12 +51,28 @@ def without_sizes(text: str) -> str:
     return re.sub(r" +", " ", re.sub(r"[\d.]+ [KMG]?B\b", "0 B", text)).strip()
 
 
-@pytest.mark.usefixtures("spark")  # of each page at least one example needs it
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if "```python run" in p.read_text()], ids=lambda p: str(p.relative_to(ROOT))
-)
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def pages_to_run(with_spark: bool) -> list[Path]:
+    """The pages with examples that run, either those that start Spark or those that do not."""
+    return [
+        p for p in PAGES if "```python run" in p.read_text() and ("coalesce.session(" in p.read_text()) == with_spark
+    ]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("page", pages_to_run(with_spark=True), ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_with_spark_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example marked to run does, from top to bottom, and prints what the page says."""
+    run(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("page", pages_to_run(with_spark=False), ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likewise, where there is no Spark."""
+    run(page, tmp_path, monkeypatch)
+
+
+def run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the examples of a page in a directory of their own."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for example in examples(page):

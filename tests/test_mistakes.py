@@ -16,8 +16,12 @@ import coalesce
 ROWS = pa.table({"dt": [date(2026, 5, 17)], "app": ["A"], "amount": [1.0], "tags": [["x"]]})
 
 NO_ROWS = (
-    "a list is neither rows nor a schema that this table can take; give a pyarrow table, a pandas data frame, or, to a "
-    "table opened with spark=…, a Spark DataFrame."
+    "a list is neither rows nor a schema that this table can take; give what speaks Arrow (pyarrow, polars, DuckDB), a "
+    "pandas data frame, a list of dicts, or, to a table opened with spark=…, a Spark DataFrame."
+)
+NO_PROPERTY = (
+    "there is no property 'coalesce.x'; those of the library are write.target-file-bytes, write.buffer-bytes, "
+    "write.layout."
 )
 NO_PREDICATE = (
     "is not a predicate to combine with another; compare a coalesce.col(…), or write the whole condition as SQL text."
@@ -251,7 +255,7 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     ),
     "a property of ours that is not": (
         lambda t: t.set_properties({"coalesce.x": "1"}),
-        "there is no property 'coalesce.x'; those of the library are write.target-file-bytes, write.layout.",
+        NO_PROPERTY,
     ),
     "a layout that is none, for all writes": (
         lambda t: t.set_properties({"write.layout": "zzz"}),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.types as at
 
-from coalesce.arrow.reshape import default_of, fitted, map_entries
+from coalesce.arrow.reshape import MAX_STRING_BYTES, default_of, fitted, map_entries
 from coalesce.model.arrow_schema import arrow_schema, arrow_type, type_from_arrow
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
@@ -58,7 +58,9 @@ def _type_problems(given: pa.DataType, field: Field, place: str) -> Iterator[str
 
 
 def _decoded_type(given: pa.DataType) -> pa.DataType:
-    return given.value_type if at.is_dictionary(given) or at.is_run_end_encoded(given) else given
+    while at.is_dictionary(given) or at.is_run_end_encoded(given):
+        given = given.value_type
+    return given
 
 
 def _is_list(given: pa.DataType) -> bool:
@@ -72,7 +74,9 @@ def _is_list(given: pa.DataType) -> bool:
 def _converted(column: pa.ChunkedArray, field: Field, problems: list[str]) -> pa.ChunkedArray:
     """The column in the table's type; what cannot be is added to `problems`."""
     try:
-        chunks = [fitted(chunk, field.type, _by_name, default_of) for chunk in column.chunks]
+        chunks = [
+            fitted(part, field.type, _by_name, default_of) for chunk in column.chunks for part in _short_enough(chunk)
+        ]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         problems.append(f"column {field.name!r} does not fit {field.type}: {error}.")
         return column
@@ -83,6 +87,16 @@ def _converted(column: pa.ChunkedArray, field: Field, problems: list[str]) -> pa
             nulls[place] = nulls.get(place, 0) + count
     problems += [f"column {place!r} is required and has {count} NULLs." for place, count in nulls.items()]
     return converted
+
+
+def _short_enough(chunk: pa.Array) -> Iterator[pa.Array]:
+    """The chunk in pieces whose strings surely have 32-bit offsets; others may come with 64-bit ones, or as views."""
+    if chunk.nbytes <= MAX_STRING_BYTES or len(chunk) < 2:
+        yield chunk
+        return
+    middle = len(chunk) // 2
+    yield from _short_enough(chunk[:middle])
+    yield from _short_enough(chunk[middle:])
 
 
 def _by_name(field: Field, members: Sequence[pa.Field]) -> int | None:

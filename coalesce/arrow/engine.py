@@ -1,16 +1,13 @@
 """The engine that needs nothing but pyarrow."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Sequence
 
 from coalesce.arrow.compact import compact
-from coalesce.arrow.frames import is_frame, rows_of, schema_of
+from coalesce.arrow.incoming import incoming_rows, incoming_schema, is_incoming
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
+from coalesce.arrow.stream import write_stream
 from coalesce.arrow.write import write
-from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
@@ -20,23 +17,31 @@ from coalesce.table.engine import Rewritten, Snapshot
 
 
 class ArrowEngine:
-    """Takes pyarrow tables, record batches, readers and schemas, and pandas data frames."""
+    """Takes whatever speaks Arrow, pandas data frames, and dicts of Python's values.
+
+    `buffer_bytes` is how much of a stream of rows is gathered before files are made of it; if it is None, the table
+    says.
+    """
+
+    buffer_bytes: int | None = None
+
+    def __init__(self, *, buffer_bytes: int | None = None) -> None:
+        self.buffer_bytes = buffer_bytes
 
     def accepts(self, data: object) -> bool:
-        """Whether `data` is Arrow's or pandas'."""
-        return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader | pa.Schema) or is_frame(data)
+        """Whether `data` is rows or a schema, and not Spark's."""
+        return is_incoming(data)
 
     def infer_schema(self, data: object) -> Schema:
-        """The table schema that fits `data`, with fresh column ids; no row of a reader is consumed."""
-        if isinstance(data, pa.Schema):
-            return schema_from_arrow(data)
-        if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
-            return schema_from_arrow(data.schema)
-        return schema_from_arrow(schema_of(data))
+        """The table schema that fits `data`, with fresh column ids; no row of a stream is consumed."""
+        return schema_from_arrow(incoming_schema(data))
 
     def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
-        """Write the rows under the current spec and rule; nothing is committed."""
-        return write(snapshot, _rows(data, snapshot.version.schema.names))
+        """Write the rows under the current spec and rule; nothing is committed. A stream is never in memory whole."""
+        rows = incoming_rows(data, snapshot.version.schema)
+        if rows.streamed:
+            return write_stream(snapshot, rows.tables, self.buffer_bytes or snapshot.buffer_bytes)
+        return [file for table in rows.tables for file in write(snapshot, table)]
 
     def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files."""
@@ -49,16 +54,3 @@ class ArrowEngine:
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
         return ArrowScan(snapshot, plan, columns)
-
-
-def _rows(data: Any, columns: Collection[str]) -> pa.Table:
-    """The rows as one table: which file a row goes to depends on how many others have its tuple."""
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, pa.RecordBatchReader):
-        return data.read_all()
-    if is_frame(data):
-        return rows_of(data, columns)
-    raise SchemaError(f"a {type(data).__name__} has no rows to write; give a pyarrow table or a pandas data frame.")

@@ -8,56 +8,72 @@ from typing import Any
 
 import pyarrow as pa
 
+from coalesce.arrow.records import UNCONVERTIBLE, mixture, unconvertible
 from coalesce.errors import SchemaError
 
-
-def is_frame(data: object) -> bool:
-    """Whether `data` is a data frame of pandas'."""
-    kind = type(data)
-    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
+_REFUSED = "the data frame cannot be taken as it is, and nothing was written:"
+_ONE_OF_THEM = "leave one out, as reset_index(drop=True) does the level"
+_CURE = "give it one type, as with astype()"
 
 
-def schema_of(frame: Any) -> pa.Schema:
+def frame_schema(frame: Any) -> pa.Schema:
     """The frame's columns; their types may depend on the values."""
     try:
+        _refuse_mixtures(frame)
         return pa.Schema.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+    except UNCONVERTIBLE as error:
         raise _refused(frame, error) from error
 
 
-def rows_of(frame: Any, columns: Collection[str]) -> pa.Table:
+def frame_table(frame: Any, columns: Collection[str]) -> pa.Table:
     """The frame's rows; None, NaN, NaT and NA are NULL, as they are to pandas.
 
     A level of the index that has the name of one of `columns` is that column; other levels only label the rows.
     """
     try:
-        return pa.Table.from_pandas(_with_levels(frame, columns), preserve_index=False)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        whole = _with_levels(frame, columns)
+        _refuse_mixtures(whole)
+        return pa.Table.from_pandas(whole, preserve_index=False)
+    except UNCONVERTIBLE as error:
         raise _refused(frame, error) from error
 
 
 def _with_levels(frame: Any, columns: Collection[str]) -> Any:
     known = {name.lower() for name in columns}
     named = [name for name in frame.index.names if isinstance(name, str) and name.lower() in known]
+    labels = {label.lower() for label in frame.columns if isinstance(label, str)}
+    twice = [name for name in named if name.lower() in labels]
+    if twice:
+        raise _refusal([f"{name!r} is a column and a level of the index; {_ONE_OF_THEM}." for name in twice])
     return frame.reset_index(level=named) if named else frame
+
+
+def _refuse_mixtures(frame: Any) -> None:
+    """Refuse columns of Python objects whose values Arrow would take for one kind, though they are of several."""
+    problems = [
+        mixture(label, frame.iloc[:, place].dropna().tolist(), _CURE)
+        for place, label in enumerate(frame.columns)
+        if str(frame.dtypes.iloc[place]) == "object"
+    ]
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise _refusal(found)
 
 
 def _refused(frame: Any, error: Exception) -> SchemaError:
     """What is wrong with each column that Arrow cannot take, or what Arrow says of the whole frame."""
     problems = [_problem(label, frame.iloc[:, place]) for place, label in enumerate(frame.columns)]
-    listed = "".join(f"\n  - {problem}" for problem in problems if problem is not None)
-    reason = listed or f" {str(error).rstrip('.')}."
-    return SchemaError(f"the data frame cannot be taken as it is, and nothing was written:{reason}")
+    found = [problem for problem in problems if problem is not None]
+    return _refusal(found) if found else SchemaError(f"{_REFUSED} {str(error).rstrip('.')}.")
+
+
+def _refusal(problems: Collection[str]) -> SchemaError:
+    return SchemaError(_REFUSED + "".join(f"\n  - {problem}" for problem in problems))
 
 
 def _problem(label: object, column: Any) -> str | None:
     try:
         pa.array(column, from_pandas=True)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        kinds = sorted({type(value).__name__ for value in column.dropna()})
-        if len(kinds) > 1:
-            return f"column {str(label)!r} mixes values of {', '.join(kinds[:5])}; give it one type, as with astype()."
-        return (
-            f"column {str(label)!r} holds values of {', '.join(kinds)} that Arrow has no type for; convert them first."
-        )
+    except UNCONVERTIBLE:
+        return unconvertible(label, column.dropna(), _CURE)
     return None

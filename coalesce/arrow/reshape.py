@@ -1,7 +1,7 @@
 """Arrow arrays of one shape into another: decoded, cast, and inside nested types member by member.
 
-Arrow's own `cast` does some of this, but it matches members by exact name and position, and in release 26 it loses
-the last list when it casts a list_view to a list.
+Arrow's own `cast` does some of this, but it matches members by exact name and position, in release 26 it loses the last
+list when it casts a list_view to a list, and dictionaries of views, which polars has, it does not decode.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +27,9 @@ from coalesce.model.types import (
 )
 from coalesce.model.values import column_of
 
+# Arrow's plain strings have 32-bit offsets.
+MAX_STRING_BYTES: Final = 2**31 - 1
+
 _BLANKS: Final[dict[Type, object]] = {BOOLEAN: False, STRING: "", BINARY: b""}
 
 # Which of the given members is this field, if any.
@@ -40,10 +43,11 @@ def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> 
 
     Members of structs are looked up by `find`, and made by `fill` where there is none.
     """
-    if at.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    elif at.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
+    if at.is_dictionary(array.type) or at.is_run_end_encoded(array.type):
+        values, indices = _encoded(array)
+        if is_atomic(type_):  # each distinct value is cast once; Arrow takes plain strings, and no views
+            return fitted(values, type_, find, fill).take(indices)
+        return fitted(values.take(indices), type_, find, fill)
     target = arrow_type(type_)
     if at.is_null(array.type):
         return pa.nulls(len(array), target)
@@ -64,7 +68,24 @@ def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> 
             keys, items = fitted(keys, key.type, find, fill), fitted(items, value.type, find, fill)
             return _map_of(keys, items, type_, array)
         case _:
-            return array if array.type == target else array.cast(target)
+            return array if array.type == target else _rebased(array).cast(target)
+
+
+def _rebased(array: pa.Array) -> pa.Array:
+    """The array; a slice of one too long for 32-bit offsets gets buffers of its own, in which it begins at 0."""
+    is_large = at.is_large_string(array.type) or at.is_large_binary(array.type)
+    if is_large and array.get_total_buffer_size() > MAX_STRING_BYTES:
+        return array.take(pa.array(np.arange(len(array))))
+    return array
+
+
+def _encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The values of a dictionary or run-end encoded array, and for each element which of them it is."""
+    if at.is_dictionary(array.type):
+        return array.dictionary, array.indices
+    ends = np.asarray(array.run_ends)  # a slice shares them with the whole
+    places = np.arange(array.offset, array.offset + len(array))
+    return array.values, pa.array(np.searchsorted(ends, places, side="right"))
 
 
 def default_of(field: Field, count: int) -> pa.Array:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.table.engine import Snapshot
+from coalesce.table.outgoing import pandas_frame, polars_frame
 
 # Files read at the same time: more than there are cores, since most of it is waiting for the store.
 _READERS: Final = 8
@@ -58,6 +59,25 @@ class ArrowScan:
         """The rows, a batch at a time; no more than a row group is in memory."""
         for file, residual in self._residuals():
             yield from self._file(file, residual)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a reader that reads them when it is asked for them; each call begins anew."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream for any library that speaks Arrow, such as polars and DuckDB.
+
+        A requested schema is followed where each column can be cast to it.
+        """
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame; integers with NULLs stay integers, of pandas' nullable types."""
+        return pandas_frame(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The rows as a polars data frame."""
+        return polars_frame(self.to_arrow())
 
     def _residuals(self) -> Iterator[tuple[DataFile, Bound]]:
         """Each file with the conditions that its rows do not surely satisfy."""

@@ -1,6 +1,6 @@
 """Put data files where they belong: several at a time, and all of them or none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
@@ -36,12 +36,17 @@ def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
         entries = list(pool.map(make_and_put, files))
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)  # no file may be put after the others are deleted
-        for path in begun:
-            with suppress(StorageError):  # an orphan that no version names; the first failure is what to report
-                storage.delete(path)
+        discard(storage, begun)
         raise
     pool.shutdown()
     return [entry for entry in entries if entry is not None]
+
+
+def discard(storage: Storage, paths: Iterable[str]) -> None:
+    """Delete files of a write that has failed."""
+    for path in paths:
+        with suppress(StorageError):  # an orphan that no version names; the first failure is what to report
+            storage.delete(path)
 
 
 def _put(storage: Storage, path: str, data: bytes) -> None:

@@ -1,9 +1,11 @@
 """Write rows: which tuple each has, which file that goes to, and the files themselves, sorted by tuple.
 
-Nothing is written before everything about the rows has been checked. All work per row is Arrow's or NumPy's.
+Nothing is written of rows before everything about them has been checked. All work per row is Arrow's or NumPy's.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -14,25 +16,27 @@ import pyarrow.types as at
 
 from coalesce.arrow.conform import conform
 from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
+from coalesce.arrow.reshape import MAX_STRING_BYTES
 from coalesce.arrow.row_filter import is_true
-from coalesce.arrow.store import store
+from coalesce.arrow.store import MakeFile, store
 from coalesce.arrow.tuples import RowTuples, tuples_of
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
+from coalesce.model.rule import BySize, Group
 from coalesce.model.schema import Schema
+from coalesce.model.spec import LogicalTuple
 from coalesce.model.version import Version
 from coalesce.predicate.expr import Bound
 from coalesce.table.engine import Snapshot
-from coalesce.table.layout import plan_files, spark_order
+from coalesce.table.layout import Known, plan_files, ripe, spark_order
 from coalesce.table.match import outside, refusal
 
 Order = npt.NDArray[np.int64]
 
 _SAMPLE_RUNS, _SAMPLE_RUN_ROWS = 16, 2048
 
-# Arrow's strings have 32-bit offsets: longer columns are held with 64-bit ones until they are cut into files.
-MAX_STRING_BYTES: Final = 2**31 - 1
+_NONE: Final = np.empty(0, np.int64)
 
 
 def write(snapshot: Snapshot, rows: pa.Table, lineage: pa.Table | None = None) -> list[DataFile]:
@@ -40,41 +44,95 @@ def write(snapshot: Snapshot, rows: pa.Table, lineage: pa.Table | None = None) -
 
     Rows that have been in the table before bring their ids and versions along as `lineage`.
     """
-    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
-    rows = conform(rows, schema, spec)
-    refuse_outside(rows, schema, snapshot.within)
-    if rows.num_rows == 0:
-        return []
-    tuples = tuples_of(rows, spec, schema)
-    rows = _in_one_piece(rows)
-    in_order = spark_order(tuples.distinct, spec.types(schema))
-    bytes_per_row = snapshot.bytes_per_row
-    if bytes_per_row is None:
-        bytes_per_row = _sampled_bytes_per_row(version, rows, row_order(tuples, in_order))
-    planned = plan_files(
-        tuples.distinct,
-        tuples.counts,
-        bytes_per_row=bytes_per_row,
-        target=snapshot.target_file_bytes,
-        rule=version.rule,
-        spec=spec,
-        schema=schema,
-        known=snapshot.known(tuples.distinct),
-    )
-    directory = new_write_directory(snapshot.below)
-    order = row_order(tuples, [s.index for file in planned for s in file.slices])
-    makers, start = [], 0
-    for number, file in enumerate(planned):
-        target = Target(
-            path=data_path(directory, number, spec, schema, file.physical_key),
+    writing = Writing(snapshot)
+    writing.put(checked(snapshot, rows), lineage)
+    return writing.files
+
+
+def checked(snapshot: Snapshot, rows: pa.Table) -> pa.Table:
+    """The rows as the table has them, or a SchemaError about all that do not fit it or are not `snapshot.within`."""
+    fitting = conform(rows, snapshot.version.schema, snapshot.version.spec)
+    refuse_outside(fitting, snapshot.version.schema, snapshot.within)
+    return fitting
+
+
+@dataclass
+class Writing:
+    """A write under way, in a directory of its own: its files, and what they hold of tuples if the rule asks for it."""
+
+    snapshot: Snapshot
+    files: list[DataFile] = field(default_factory=list)
+    _directory: str = ""
+    _sizes: dict[LogicalTuple, int] = field(default_factory=dict)
+    _alone: set[LogicalTuple] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._directory = new_write_directory(self.snapshot.below)
+
+    def put(self, rows: pa.Table, lineage: pa.Table | None = None, *, ripe_only: bool = False) -> pa.Table:
+        """Write rows that fit the table, sorted by tuple.
+
+        With `ripe_only`, some stay behind and are returned: those that would make small files, at most half.
+        """
+        version, spec, schema = self.snapshot.version, self.snapshot.version.spec, self.snapshot.version.schema
+        if rows.num_rows == 0:
+            return rows
+        tuples = tuples_of(rows, spec, schema)
+        rows = _in_one_piece(rows)
+        bytes_per_row = self.snapshot.bytes_per_row
+        if bytes_per_row is None:
+            in_order = spark_order(tuples.distinct, spec.types(schema))
+            bytes_per_row = _sampled_bytes_per_row(version, rows, row_order(tuples, in_order))
+        target_bytes = self.snapshot.target_file_bytes
+        planned = plan_files(
+            tuples.distinct,
+            tuples.counts,
+            bytes_per_row=bytes_per_row,
+            target=target_bytes,
+            rule=version.rule,
             spec=spec,
-            rule_id=version.current_rule_id,
-            physical_key=file.physical_key,
+            schema=schema,
+            known=self._known(tuples.distinct),
         )
-        chosen = slice(start, start + file.rows)
-        makers.append(partial(_make, rows, lineage, order[chosen], schema, target, bytes_per_row))
-        start = chosen.stop
-    return store(snapshot.storage, makers)
+        order = row_order(tuples, [s.index for file in planned for s in file.slices])
+        now = ripe(planned, target_bytes / bytes_per_row) if ripe_only else [True] * len(planned)
+        makers: list[MakeFile] = []
+        later, start = [], 0
+        for is_due, file in zip(now, planned, strict=True):
+            chosen = order[start : start + file.rows]
+            start += file.rows
+            if not is_due:
+                later.append(chosen)
+                continue
+            number = len(self.files) + len(makers)
+            target = Target(
+                path=data_path(self._directory, number, spec, schema, file.physical_key),
+                spec=spec,
+                rule_id=version.current_rule_id,
+                physical_key=file.physical_key,
+            )
+            makers.append(partial(_make, rows, lineage, chosen, schema, target, bytes_per_row))
+        self._add(store(self.snapshot.storage, makers))
+        return _taken(rows, np.concatenate([_NONE, *later]), schema)
+
+    def _add(self, written: list[DataFile]) -> None:
+        self.files += written
+        if not isinstance(self.snapshot.version.rule, BySize):
+            return
+        for file in written:
+            for tuple_, rows in zip(file.tuples or (), file.tuple_rows or (), strict=False):
+                self._sizes[tuple_] = self._sizes.get(tuple_, 0) + file.bytes * (rows or 0) // file.rows
+            if not any(isinstance(component, Group) for component in file.physical_key or ()):
+                self._alone.update(file.tuples or ())
+
+    def _known(self, tuples: Sequence[LogicalTuple]) -> Known:
+        """What the table and the files of this write hold of the tuples."""
+        known = self.snapshot.known(tuples)
+        if not self._sizes:
+            return known
+        held = known.sizes or {}
+        sizes = {t: held.get(t, 0) + self._sizes.get(t, 0) for t in tuples}
+        return Known(sizes=sizes, alone={*known.alone, *self._alone})
 
 
 def refuse_outside(rows: pa.Table, schema: Schema, within: Bound | None) -> None:
@@ -131,6 +189,7 @@ def _in_one_piece(rows: pa.Table) -> pa.Table:
 
 
 def _widened(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    # Columns too long for 32-bit offsets are held with 64-bit ones until they are cut into files.
     if column.nbytes <= MAX_STRING_BYTES:
         return column
     if at.is_string(column.type):

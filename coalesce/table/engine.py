@@ -27,6 +27,12 @@ from coalesce.table.layout import Known
 TARGET_FILE_BYTES: Final = "write.target-file-bytes"
 DEFAULT_TARGET_FILE_BYTES: Final = 128 * 1024 * 1024
 
+# How much of a stream is gathered before files are made of it, in memory's bytes. By default so much that the files of
+# a few physical partitions come out near the target, at the usual compression.
+BUFFER_BYTES: Final = "write.buffer-bytes"
+_BUFFERED_TARGETS: Final = 4
+_LEAST_BUFFER: Final = 64 * 1024 * 1024
+
 # How a layout learns how many rows each tuple has: by counting the rows that come, or from those the table has.
 WRITE_LAYOUT: Final = "write.layout"
 COUNTED: Final = "counted"
@@ -63,6 +69,12 @@ class Snapshot:
         return parse_bytes(self.version.properties.get(TARGET_FILE_BYTES, DEFAULT_TARGET_FILE_BYTES), least=1)
 
     @property
+    def buffer_bytes(self) -> int:
+        """How many bytes of a stream of rows a write may gather before it makes files of them."""
+        default = max(_BUFFERED_TARGETS * self.target_file_bytes, _LEAST_BUFFER)
+        return parse_bytes(self.version.properties.get(BUFFER_BYTES, default), least=1)
+
+    @property
     def bytes_per_row(self) -> float | None:
         """What a row of this table takes in a data file; None before there are enough rows to tell."""
         version = self.version
@@ -86,15 +98,31 @@ def check_layout(layout: object) -> None:
 
 
 class Scan(Protocol):
-    """The rows of a plan, not read yet."""
+    """The rows of a plan, not read yet; each method reads them anew."""
 
     plan: Plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
 
     def to_arrow(self) -> pa.Table:
         """All rows at once."""
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, a batch at a time."""
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a reader that reads them when it is asked for them."""
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame."""
+
+    def to_polars(self) -> Any:
+        """The rows as a polars data frame."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream for any library that speaks Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +146,8 @@ class Engine(Protocol):
         """Write the rows under the current spec and rule; nothing is committed.
 
         The entries say what is in the files, not what was meant to be. If it fails, it leaves no files behind. Rows
-        that do not fit the table or are not `snapshot.within` are refused before anything is written.
+        that do not fit the table or are not `snapshot.within` are refused: before anything is written, unless the rows
+        come as a stream.
         """
 
     def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
@@ -160,7 +189,10 @@ class Engines:
         if kind.startswith("pyspark."):
             hint = "open the table with spark=…"
         else:
-            hint = "give a pyarrow table, a pandas data frame, or, to a table opened with spark=…, a Spark DataFrame"
+            hint = (
+                "give what speaks Arrow (pyarrow, polars, DuckDB), a pandas data frame, a list of dicts, or, to a "
+                "table opened with spark=…, a Spark DataFrame"
+            )
         raise SchemaError(f"a {kind} is neither rows nor a schema that this table can take; {hint}.")
 
     @property

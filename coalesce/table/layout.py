@@ -95,6 +95,21 @@ def plan_files(
     ]
 
 
+def ripe(files: Sequence[PlannedFile], target_rows: float) -> list[bool]:
+    """Of the files for a part of the rows, which to write before the others come: more rows would not better them.
+
+    That is files of a reasonable size, and if these have not half of the rows, the largest of the others.
+    """
+    total = sum(file.rows for file in files)
+    chosen, left = [False] * len(files), total
+    for index in sorted(range(len(files)), key=lambda i: -files[i].rows):
+        if files[index].rows < _LEAST * target_rows and left <= total / 2:
+            break
+        chosen[index] = True
+        left -= files[index].rows
+    return chosen
+
+
 def physical_keys(
     tuples: Sequence[LogicalTuple],
     rows: Sequence[int],

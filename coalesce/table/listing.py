@@ -9,13 +9,13 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 import pyarrow as pa
 
-from coalesce.errors import CoalesceError
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import AtomicType
 from coalesce.model.values import Components
 from coalesce.model.version import Version
 from coalesce.table.from_metadata import LogicalPartition
+from coalesce.table.outgoing import pandas_frame
 
 Item = TypeVar("Item")
 
@@ -83,11 +83,7 @@ class Listing(Sequence[Item], Generic[Item]):
 
     def to_pandas(self) -> Any:
         """The same as a pandas data frame, where there is pandas."""
-        try:
-            import pandas  # type: ignore[import-untyped]  # noqa: F401, ICN001 - only to see whether it is there
-        except ImportError as error:
-            raise CoalesceError("a pandas data frame needs pandas: pip install pandas; or use to_arrow().") from error
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The same for every library that takes Arrow's streams."""

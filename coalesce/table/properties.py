@@ -10,7 +10,7 @@ from typing import Final
 from coalesce.arguments import check_choice, check_settings, check_text, shown, suggestion
 from coalesce.errors import InvalidArgument, SpecError
 from coalesce.model.rule import RuleRequest, SmallRequest, parse_bytes
-from coalesce.table.engine import LAYOUTS, TARGET_FILE_BYTES, WRITE_LAYOUT
+from coalesce.table.engine import BUFFER_BYTES, LAYOUTS, TARGET_FILE_BYTES, WRITE_LAYOUT
 
 _PREFIXES: Final = ("write.", "coalesce.")
 
@@ -39,21 +39,25 @@ def _checked(name: str, value: object) -> str:
         raise InvalidArgument(f"the property {name!r} holds a text, not {shown(value)}.")
     known = _KNOWN.get(name)
     if known is not None:
-        known(value)
+        known(name, value)
     elif name.lower().startswith(_PREFIXES):
         raise InvalidArgument(f"there is no property {name!r}{suggestion(name, tuple(_KNOWN), 'those of the library')}")
     return check_text(value, f"the property {name!r}")
 
 
-def _check_file_size(text: str) -> None:
+def _check_size(name: str, text: str) -> None:
     try:
         parse_bytes(text, least=1)
     except SpecError as error:
-        raise InvalidArgument(f"the property {TARGET_FILE_BYTES!r}: {error}") from None
+        raise InvalidArgument(f"the property {name!r}: {error}") from None
 
 
-def _check_layout(text: str) -> None:
-    check_choice(text, f"the property {WRITE_LAYOUT!r}", LAYOUTS)
+def _check_layout(name: str, text: str) -> None:
+    check_choice(text, f"the property {name!r}", LAYOUTS)
 
 
-_KNOWN: Final[dict[str, Callable[[str], None]]] = {TARGET_FILE_BYTES: _check_file_size, WRITE_LAYOUT: _check_layout}
+_KNOWN: Final[dict[str, Callable[[str, str], None]]] = {
+    TARGET_FILE_BYTES: _check_size,
+    BUFFER_BYTES: _check_size,
+    WRITE_LAYOUT: _check_layout,
+}

@@ -51,9 +51,9 @@ def test_a_schema_is_accepted_but_has_no_rows(tmp_path: Path) -> None:
         engine.write(make_snapshot(tmp_path, make_version(TABLE.schema)), TABLE.schema)
 
 
-@pytest.mark.parametrize("data", [None, 1, "rows", [{"a": 1}], {"a": [1]}, np.zeros(3)])
+@pytest.mark.parametrize("data", [None, 1, "rows", {"a": [1]}, np.zeros(3)])
 def test_what_it_leaves_to_others(data: object) -> None:
-    """What is not Arrow's or pandas' is not taken."""
+    """What has no rows and no columns is not taken."""
     assert not ArrowEngine().accepts(data)
 
 
@@ -80,5 +80,5 @@ def test_index_levels_that_are_columns(tmp_path: Path) -> None:
 def test_a_level_beside_a_column_of_its_name(tmp_path: Path) -> None:
     """Two values for one column: refused."""
     frame = pd.DataFrame({"app": ["a"], "n": [1]}).set_index("app", drop=False)
-    with pytest.raises(SchemaError, match="app"):
+    with pytest.raises(SchemaError, match="'app' is a column and a level of the index; leave one out"):
         ArrowEngine().write(make_snapshot(tmp_path, make_version(TABLE.schema)), frame)
