@@ -17,7 +17,7 @@ from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import from_files
 from coalesce.model.rule import Group
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("n", pa.int64())])
 OPENED_AT = (10, 1_000, 10_000)
@@ -41,9 +41,9 @@ def entry(number: int, tuples: int = 1) -> DataFile:
 
 def commit_one(table: Table, number: int) -> None:
     """One commit of one entry."""
-    transaction = table.transaction("append")
+    transaction = core_of(table).transaction("append")
     transaction.add([entry(number)])
-    table.commit(transaction)
+    core_of(table).commit(transaction)
 
 
 def commit_many(location: str, first: int, count: int) -> None:

@@ -19,7 +19,7 @@ from benchmarks.harness import Result, report, seconds
 from coalesce.model.datafile import DataFile
 from coalesce.model.transforms import Bucket, apply_array
 from coalesce.model.types import STRING
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 DAYS, ROWS, MERCHANTS, BUCKETS = 7, 10_000, 200, 8
 SCHEMA = pa.schema([("txn_id", pa.int64()), ("merchant", pa.string()), ("amount", pa.int32()), ("dt", pa.date32())])
@@ -83,7 +83,7 @@ def our_evolution(directory: Path) -> tuple[float, float, Table]:
 def rename_at(directory: Path, entries: int) -> tuple[float, float]:
     """Median milliseconds of a commit that sets a property, and of one that renames the partition column."""
     table = coalesce.create(directory, SCHEMA, partition_by=["dt"])
-    transaction = table.transaction("append")
+    transaction = core_of(table).transaction("append")
     days = [20_000 + i % 365 for i in range(entries)]
     transaction.add(
         [
@@ -100,7 +100,7 @@ def rename_at(directory: Path, entries: int) -> tuple[float, float]:
             for i, day in enumerate(days)
         ]
     )
-    table.commit(transaction)
+    core_of(table).commit(transaction)
     plain, renames = [], []
     for i in range(15):
         plain.append(seconds(lambda i=i: table.set_properties({"n": str(i)})))  # type: ignore[misc]

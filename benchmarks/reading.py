@@ -21,7 +21,7 @@ from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group
 from coalesce.model.types import STRING
 from coalesce.model.values import display
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,7 @@ def in_turns(one: Callable[[], object], other: Callable[[], object], repeats: in
 
 def scans(spark: "SparkSession", table: Table, repeats: int) -> list[Result]:
     """Everything, and a wide aggregate of everything, as a coalesce table and as plain files."""
-    paths = [table.storage.uri(file.path) for file in table.files()]
+    paths = [core_of(table).storage.uri(file.path) for file in table.files()]
 
     def ours() -> "DataFrame":
         return spark.read.format("coalesce").load(table.location)
@@ -113,7 +113,7 @@ def point(spark: "SparkSession", table: Table, repeats: int) -> list[Result]:
     _, (_, app) = counts[len(counts) // 2]
     assert isinstance(app, str)
     where = f"dt = DATE '{_day(shared)}' AND app = {display(STRING, app)}"
-    path = table.storage.uri(shared.path)
+    path = core_of(table).storage.uri(shared.path)
 
     def ours() -> list[Any]:
         return spark.read.format("coalesce").load(table.location).where(where).selectExpr(*WIDE).collect()
@@ -159,9 +159,9 @@ def bridge(spark: "SparkSession", directory: str, files: int, repeats: int) -> l
         partition_by=["dt", "app"],
         rule=coalesce.small("app"),
     )
-    transaction = table.transaction("append")
+    transaction = core_of(table).transaction("append")
     transaction.add([_entry(number) for number in range(files)])
-    table.commit(transaction)
+    core_of(table).commit(transaction)
     name = f"{files:,} files"
     progress(name)
     results = []

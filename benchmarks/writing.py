@@ -16,7 +16,7 @@ import coalesce
 from benchmarks.harness import Result, progress, report, seconds
 from coalesce.model.rule import parse_bytes
 from coalesce.spark.engine import SparkEngine
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +81,7 @@ def slivers(table: Table, target: int) -> int:
 
 def stages(table: Table) -> list[Result]:
     """Where the time of the table's last write went."""
-    engine = table.engines.frames
+    engine = core_of(table).engines.frames
     assert isinstance(engine, SparkEngine)
     return [Result(f"  of that, {name}", took, "s") for name, took in engine.last_write.stages.items()]
 

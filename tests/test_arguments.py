@@ -128,7 +128,6 @@ KINDS = {
     "name": Kind("n", is_text),
     "names": Kind(["n"], is_texts),
     "new_name": Kind("m", is_text),
-    "operation": Kind("append", is_text),
     "other": Kind("A", is_anything),
     "partition_by": Kind(["app"], is_texts),
     "prefix": Kind("A", is_text),
@@ -144,7 +143,6 @@ KINDS = {
     "step_bytes": Kind(1000, is_number),
     "storage_options": Kind({}, is_mapping),
     "target": Kind("1MB", lambda v: is_text(v) or is_number(v)),
-    "transaction": Kind(None, lambda _: False),
     "type_": Kind("int64", lambda v: is_text(v) or isinstance(v, pa.DataType)),
     "values": Kind("A", is_anything),
     "version": Kind(0, is_number),
@@ -227,11 +225,11 @@ def arguments(call: str, wrong: str, junk: object) -> tuple[list[Any], dict[str,
 
 
 def _kind(call: str, parameter: str) -> str:
-    """`small(*columns)` takes names one by one, and an engine a schema as well as rows."""
+    """`small(*columns)` takes names one by one."""
     return ALIKE.get((call, parameter), "other" if parameter == "_" else parameter)
 
 
-ALIKE = {("coalesce.small", "columns"): "column", ("table.engine_for", "data"): "schema"}
+ALIKE = {("coalesce.small", "columns"): "column"}
 PAIRS = [(call, p.name) for call in CALLS for p in parameters(call)]
 
 
@@ -255,8 +253,6 @@ def check(place: Place, call: str, wrong: str, junk: Any) -> None:
     before = place.listing()
     table = coalesce.open(place.root / "work" / "events")
     given, named = arguments(call, wrong, junk)
-    if wrong != "transaction" and call == "table.commit":
-        named["transaction"] = table.transaction("nothing")
     with chdir(place.root / "work"):
         try:
             result = function(call, table)(*given, **named)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
+from coalesce.table.table import core_of
 
 ROWS = pa.table({"dt": [date(2026, 5, 17)], "app": ["A"], "amount": [1.0], "tags": [["x"]]})
 
@@ -490,11 +491,11 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         "a feature is a text, not ['icebergCompatV3'].",
     ),
     "committing what is no transaction": (
-        lambda t: t.commit(wrong(5)),
+        lambda t: core_of(t).commit(wrong(5)),
         "5 is not a transaction of this table; begin one with transaction().",
     ),
     "a transaction called 5": (
-        lambda t: t.transaction(wrong(5)),
+        lambda t: core_of(t).transaction(wrong(5)),
         "the name of an operation is a text, not 5.",
     ),
 }
@@ -559,10 +560,10 @@ def test_times_of_numpy_and_pandas_are_times(tmp_path: Path) -> None:
 def test_a_bad_property_of_another_writer_can_be_mended(tmp_path: Path) -> None:
     """One that is there already keeps nobody from reading; a write says what is wrong, and None takes it away."""
     table = coalesce.create(tmp_path / "t", ROWS.schema)
-    change = table.transaction("set_properties")
+    change = core_of(table).transaction("set_properties")
     bad = {"write.target-file-bytes": "0", "write.future": "1"}
     change.change(lambda head: replace(head, properties=bad))
-    table.commit(change)
+    core_of(table).commit(change)
     before = listing(tmp_path)
     with pytest.raises(coalesce.CoalesceError, match="'0' is too small a size"):
         table.append(ROWS)

@@ -11,6 +11,7 @@ import pytest
 import coalesce
 from coalesce.errors import CorruptMetadata, NeedsSpark, PredicateError, TableExists, UnsupportedFeature
 from coalesce.manifest.paths import version_path
+from coalesce.table.table import core_of
 from tests.manifest.examples import document_of, signed
 from tests.support.settings import CASE_SENSITIVE, changed
 
@@ -23,14 +24,14 @@ def test_a_rule_may_say_how_large_files_become(tmp_path: Path) -> None:
     schema = pa.schema([("app", pa.string())])
     rule = coalesce.small("app", below="1MB", target="2MB")
     table = coalesce.create(tmp_path / "t", schema, partition_by=["app"], rule=rule)
-    assert table.snapshot().target_file_bytes == 2 * 2**20
+    assert core_of(table).snapshot().target_file_bytes == 2 * 2**20
     table.set_rule(coalesce.small("app", target="3MB"))
-    assert table.snapshot().target_file_bytes == 3 * 2**20
+    assert core_of(table).snapshot().target_file_bytes == 3 * 2**20
     table.set_rule(coalesce.small("app"))
-    assert table.snapshot().target_file_bytes == 3 * 2**20
+    assert core_of(table).snapshot().target_file_bytes == 3 * 2**20
     said = {"write.target-file-bytes": "4MB"}
     other = coalesce.create(tmp_path / "u", schema, partition_by=["app"], rule=rule, properties=said)
-    assert other.snapshot().target_file_bytes == 4 * 2**20
+    assert core_of(other).snapshot().target_file_bytes == 4 * 2**20
 
 
 def test_an_older_version_opens_behind_a_damaged_newest(tmp_path: Path) -> None:

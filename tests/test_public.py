@@ -3,8 +3,10 @@
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
+import pyarrow as pa
 import pytest
 
 import coalesce
@@ -49,6 +51,32 @@ def test_the_public_names_are_these_and_no_others() -> None:
     found = {name for name, held in vars(coalesce).items() if not isinstance(held, ModuleType)}
     assert {name for name in found if not name.startswith("_")} <= set(expected)
     print("\n".join(expected))  # noqa: T201 - the surface, for those who run this with -s
+
+
+TABLE = [
+    *("location", "version", "schema", "state", "refresh", "at", "history"),
+    *("plan", "scan", "read", "last_scan", "count", "distinct", "min", "max", "partitions", "files"),
+    *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
+    *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
+    *("enable_feature", "replace_schema", "compact", "describe_evolution"),
+]
+OTHERS = {
+    "WriteResult": [
+        *("version", "operation", "rows_added", "rows_removed", "files_added", "files_removed", "seconds", "committed"),
+    ],
+    "LogicalPartition": ["spec_id", "values", "files", "rows", "bytes"],
+    "Listing": ["count", "index", "to_arrow", "to_pandas"],
+    "Report": ["version", "predicate", "stages", "unknown_files", "residual", "to_dict"],
+}
+
+
+def test_a_table_offers_these_and_nothing_else(tmp_path: Path) -> None:
+    """What a table is made of is behind one door, and no part of what it promises; nor does an object have more."""
+    assert members(coalesce.Table) == sorted(TABLE)
+    table = coalesce.create(tmp_path, pa.schema([("n", pa.int64())]))
+    assert [name for name in dir(table) if not name.startswith("_")] == sorted(TABLE)
+    for name, expected in OTHERS.items():
+        assert members(getattr(coalesce, name)) == sorted(expected)
 
 
 def test_a_misspelt_name_is_an_attribute_error() -> None:

@@ -13,6 +13,7 @@ import coalesce
 from benchmarks.harness import progress
 from coalesce.model.entries import Entries, columns_of, from_table
 from coalesce.model.version import Version
+from coalesce.table.table import core_of
 
 APPS, APPS_PER_FILE, GOES, ROWS_PER_APP = 5_000, 10, 5, 100
 FILES_PER_DAY = APPS // APPS_PER_FILE * GOES
@@ -26,10 +27,10 @@ def build(location: str, files: int) -> None:
     table = coalesce.create(location, SCHEMA, partition_by=["dt", "app"], rule=coalesce.small("app"))
     days = max(1, files // FILES_PER_DAY)
     for start in range(0, days, DAYS_PER_COMMIT):
-        transaction = table.transaction("append")
+        transaction = core_of(table).transaction("append")
         for day in range(start, min(days, start + DAYS_PER_COMMIT)):
             transaction.add_entries(_entries(table.state, FIRST_DAY + timedelta(days=day)))
-        table.commit(transaction)
+        core_of(table).commit(transaction)
         progress(f"{table.state.files:,} files in {len(table.state.manifests)} manifests")
 
 

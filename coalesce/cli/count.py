@@ -17,8 +17,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def as_json(table: Table, arguments: argparse.Namespace) -> Json:
     """The number, and what was counted."""
-    predicate = table.bound(arguments.predicate)
-    return {"version": table.version, "predicate": to_sql(predicate), "rows": table.count(predicate)}
+    where = arguments.predicate
+    return {"version": table.version, "predicate": to_sql(table.plan(where).predicate), "rows": table.count(where)}
 
 
 def as_text(table: Table, arguments: argparse.Namespace) -> str:

@@ -50,6 +50,10 @@ class LocalStorage:
         self._root = os.fspath(directory) if root is None else root
         self._durable: set[str] = set()  # directories whose own names are known to be on the disk
 
+    def __getstate__(self) -> dict[str, object]:
+        # What is known of this machine's disk is not known of another's.
+        return {**self.__dict__, "_durable": set()}
+
     @property
     def root(self) -> str:
         """The location as it was given."""

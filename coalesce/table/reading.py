@@ -1,43 +1,31 @@
 """What can be asked of a table at one version: plans, rows, counts, values, history."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import datetime
 from typing import Any, Self
 
 from coalesce.arguments import check_integer, check_moment, check_text, check_texts, shown
-from coalesce.errors import (
-    InvalidArgument,
-    NeedsSpark,
-    PredicateError,
-    SchemaError,
-    VersionNotFound,
-)
+from coalesce.errors import InvalidArgument, NeedsSpark, SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field, is_atomic
 from coalesce.model.values import to_python
 from coalesce.model.version import Version
-from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.plan import Plan
 from coalesce.plan.report import Report
-from coalesce.predicate.bind import bind
-from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
-from coalesce.predicate.mistakes import refuse, refuse_qualified
-from coalesce.predicate.normalize import normalize
-from coalesce.predicate.sql.parse import parse
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
-from coalesce.table.engine import Engines, Scan, Snapshot, check_layout
+from coalesce.table.core import Core, Where
+from coalesce.table.engine import Engines, Scan
 from coalesce.table.from_metadata import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
 from coalesce.table.listing import Listing, file_listing, partition_listing, version_listing
-from coalesce.table.sizes import measured
-
-Where = str | Expr | None
 
 
 class TableReader:
-    """A table at one version, with the engines that move its rows."""
+    """A table at one version, to be asked."""
+
+    _core: Core
 
     def __init__(
         self,
@@ -54,154 +42,253 @@ class TableReader:
             raise InvalidArgument(
                 f"a table is opened with coalesce.open({shown(storage)}), or made with coalesce.create()."
             )
-        self.storage = storage
-        self.engines = engines
-        self.log = Log(storage) if log is None else log
-        self.manifests = Manifests(storage)
-        self.time_zone = time_zone
-        self.case_sensitive = case_sensitive
-        self._pinned = pinned
-        self._version = self.log.load(self.log.newest()) if version is None else version
+        known = Log(storage) if log is None else log
+        self._core = Core(
+            storage,
+            engines,
+            known,
+            Manifests(storage),
+            known.load(known.newest()) if version is None else version,
+            pinned,
+            time_zone=time_zone,
+            case_sensitive=case_sensitive,
+        )
 
     # --- what it is ----------------------------------------------------------------------------------------------
 
     @property
     def location(self) -> str:
-        """Where the table lies."""
-        return self.storage.root
+        """Where the table lies, as it was given.
 
-    @property
-    def state(self) -> Version:
-        """Everything the current version says."""
-        return self._version
+        >>> table.location
+        'events'
+        """
+        return self._core.storage.root
 
     @property
     def version(self) -> int:
-        """The number of the version this object reads."""
-        return self._version.number
+        """The number of the version that this object reads.
+
+        >>> table.version
+        1
+        """
+        return self._core.version.number
 
     @property
     def schema(self) -> Schema:
-        """The columns."""
-        return self._version.schema
+        """The columns.
+
+        >>> table.schema
+        <schema: dt date, app string, n int64>
+        >>> table.schema.names
+        ('dt', 'app', 'n')
+        """
+        return self._core.schema
+
+    @property
+    def state(self) -> Version:
+        """Everything that the version says: columns, partition fields, rules, properties, counts.
+
+        >>> table.state.rows, table.state.files, table.state.operation
+        (4, 2, 'append')
+        """
+        return self._core.version
 
     def refresh(self) -> Self:
-        """Move on to the newest version."""
-        if not self._pinned:
-            self._version = self.log.load(self.log.newest())
+        """Move on to the newest version, in place, and return this object. One opened at a version stays there.
+
+        A write does that by itself. Raises `TableNotFound` if the table is gone.
+
+        >>> other = coalesce.open("events")
+        >>> _ = table.append(rows)
+        >>> other.count(), other.refresh().count()
+        (4, 8)
+        """
+        self._core.refresh()
         return self
 
     def at(self, *, version: int | None = None, as_of: datetime | None = None) -> Self:
-        """The table as it was: at a version, or at a moment. The result stays there and is read-only.
+        """The table as it was. The result stays there and is read-only.
 
-        A moment without a time zone is UTC.
+        * `version`: at the version of this number.
+        * `as_of`: at this moment; one without a time zone is UTC.
+
+        Raises `VersionNotFound` if there is none, and `InvalidArgument` unless one of the two is given.
+
+        >>> table.at(version=0).count()
+        0
         """
         check_when(version, as_of)
         if (version is None) == (as_of is None):
             raise InvalidArgument("say either version= or as_of=.")
-        number = int(version) if version is not None else self._number_at(as_of)  # type: ignore[arg-type]
-        return type(self)(
-            self.storage,
-            self.engines,
-            log=self.log,
-            version=self.log.load(number),
-            pinned=True,
-            time_zone=self.time_zone,
-            case_sensitive=self.case_sensitive,
-        )
+        number = int(version) if version is not None else self._core.number_at(as_of)  # type: ignore[arg-type]
+        return self._of(self._core.at(number))
 
     def history(self, limit: int | None = None) -> Listing[Version]:
-        """The versions still there, newest first; at most `limit` of them. One that is read-only ends with its own."""
-        most = None if limit is None else check_integer(limit, "the number of versions", least=0)
-        numbers = [n for n in reversed(self.log.numbers()) if not self._pinned or n <= self.version]
-        return version_listing(self.log.load(n) for n in numbers[:most])
+        """The versions still there, newest first; of a table opened at a version, up to that one.
 
-    def _number_at(self, moment: datetime) -> int:
-        """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        wanted = (aware - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)  # a float would miss some
-        numbers = self.log.numbers()
-        low, high = 0, len(numbers)
-        while low < high:
-            middle = (low + high) // 2
-            if self.log.load(numbers[middle]).timestamp_ms <= wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low == 0:
-            raise VersionNotFound(f"the oldest version still there, {numbers[0]}, was committed after {moment}.")
-        return numbers[low - 1]
+        * `limit`: no more than so many.
+
+        Raises `InvalidArgument` for what is no number.
+
+        >>> [(v.number, v.operation) for v in table.history()]
+        [(1, 'append'), (0, 'create')]
+        >>> table.history().to_arrow().select(["version", "rows_added"]).to_pylist()
+        [{'version': 1, 'rows_added': 4}, {'version': 0, 'rows_added': None}]
+        """
+        most = None if limit is None else check_integer(limit, "the number of versions", least=0)
+        core = self._core
+        numbers = [n for n in reversed(core.log.numbers()) if not core.pinned or n <= self.version]
+        return version_listing(core.log.load(n) for n in numbers[:most])
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def bound(self, where: Where) -> Bound:
-        """A predicate, bound to this version's columns."""
-        return self._bound_to(self.schema, where)
-
-    def _bound_to(self, columns: Schema, where: Where) -> Bound:
-        if where is None:
-            return TRUE
-        _check_predicate(where)
-        text = where if isinstance(where, str) else None
-        expr = parse(where, time_zone=self.time_zone) if isinstance(where, str) else where
-        refuse_qualified(expr, columns, text)
-        bound = bind(expr, columns, case_sensitive=self.case_sensitive, time_zone=self.time_zone, text=text)
-        if self.engines.frames is None:
-            refuse(bound, text)
-        return normalize(bound)
-
     def plan(self, where: Where = None) -> Plan:
-        """Which files a query has to read, and why."""
-        return self._plan(self.bound(where))
+        """Which files a query has to read, and why. Reads metadata only.
 
-    def _plan(self, predicate: Bound) -> Plan:
-        version = self._version
-        return make_plan(version, predicate, lambda refs: self.manifests.load_all(refs, version))
+        * `where`: a condition as SQL text, or one made with `coalesce.col`; all rows without it.
+
+        Raises `PredicateError` for a condition that does not parse or names no column.
+
+        >>> plan = table.plan("dt = DATE '2026-05-17' AND app = 'tiny'")
+        >>> plan.file_count, plan.rows
+        (1, 3)
+        """
+        return self._core.plan(self._core.bound(where))
 
     def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
-        """The matching rows, to be read without Spark: `.to_arrow()` or `.to_batches()`."""
+        """The matching rows, to be read without Spark.
+
+        * `where`: as for `plan`.
+        * `columns`: the names of the columns to read; all of them without it.
+
+        Raises `PredicateError`, `SchemaError` for an unknown column, and, when it is read, `NeedsSpark` for a condition
+        that only Spark can evaluate.
+
+        >>> table.scan("app = 'tiny'", columns=["n"]).to_arrow().to_pylist()
+        [{'n': 3}]
+        """
         names = None if columns is None else check_texts(columns, "the columns", "columns={}")
         for name in names or ():
             self.schema.field(name)
-        return self.engines.rows.scan(self.snapshot(), self.plan(where), names)
+        return self._core.engines.rows.scan(self._core.snapshot(), self.plan(where), names)
 
     def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
-        """The rows as a Spark DataFrame that prunes by itself: this version's, or those of an older one.
+        """The rows as a Spark DataFrame that prunes by itself. It stays at its version, whatever is committed later.
 
-        It stays at that version, whatever is committed later.
+        * `version`, `as_of`: those of an older version, as for `at`.
+
+        Raises `NeedsSpark` unless the table was opened with `spark=`.
+
+        >>> coalesce.open("events", spark=spark).read().where("app = 'tiny'").select("n").collect()
+        [Row(n=3)]
         """
         table = self if version is None and as_of is None else self.at(version=version, as_of=as_of)
-        return self.engines.needed_frames.dataframe(table.snapshot())
+        return self._core.engines.needed_frames.dataframe(table._core.snapshot())
 
     def last_scan(self) -> Report | None:
-        """What the last scan of this table by Spark, in this process, has read and why; None if there was none."""
-        return self.engines.needed_frames.last_scan(self.snapshot())
+        """What the last scan of this table by Spark, in this process, has read and why; None if there was none.
+
+        Raises `NeedsSpark` unless the table was opened with `spark=`.
+
+        >>> t = coalesce.open("events", spark=spark)
+        >>> t.read().where("dt = DATE '2026-05-18'").count()
+        1
+        >>> [(stage.name, stage.files) for stage in t.last_scan().stages][-1]
+        ('statistics', 1)
+        """
+        return self._core.engines.needed_frames.last_scan(self._core.snapshot())
 
     def count(self, where: Where = None) -> int:
-        """How many rows match: from metadata where it is exact, from the rows of the other files."""
+        """How many rows match: from metadata where it is exact, from the rows of the other files.
+
+        * `where`: as for `plan`.
+
+        Raises `PredicateError`, and `NeedsSpark` for a condition that only Spark can evaluate if there is none.
+
+        >>> table.count("app = 'web'")
+        3
+        """
+        core = self._core
         try:
-            return count_rows(self.plan(where), lambda plan: self.engines.rows.scan(self.snapshot(), plan, []))
+            return count_rows(self.plan(where), lambda plan: core.engines.rows.scan(core.snapshot(), plan, []))
         except NeedsSpark:
-            if not isinstance(where, str) or self.engines.frames is None:
+            if not isinstance(where, str) or core.engines.frames is None:
                 raise
             return int(self.read().where(where).count())
 
     def distinct(self, column: str, where: Where = None) -> list[object]:
-        """The distinct values of a column in the matching rows; of a partition column, from metadata alone."""
+        """The distinct values of a column in the matching rows, NULL first; of a partition column from metadata alone.
+
+        * `column`: its name. `where`: as for `plan`.
+
+        Raises `SchemaError` for a column that is not there or has no single values, `PredicateError`, `NeedsSpark`.
+
+        >>> table.distinct("app")
+        ['tiny', 'web']
+        """
         field = self._atomic_column(column)
         found = distinct_values(self.plan(where), field, self._scan_of(field))
         return [to_python(field.type, v) for v in found]  # type: ignore[arg-type]
 
     def min(self, column: str, where: Where = None) -> object:
-        """The smallest value of a column in the matching rows, NULL aside; reads only files that could hold it."""
-        field = self._atomic_column(column)
-        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=False)
-        return to_python(field.type, found)  # type: ignore[arg-type]
+        """The smallest value of a column in the matching rows, NULL aside; reads only files that could hold it.
+
+        Arguments and errors are those of `distinct`.
+
+        >>> table.min("dt", "app = 'web'")
+        datetime.date(2026, 5, 17)
+        """
+        return self._extreme(column, where, greatest=False)
 
     def max(self, column: str, where: Where = None) -> object:
-        """The greatest value of a column in the matching rows, NULL aside; NaN is the greatest, as in Spark."""
+        """The greatest value of a column in the matching rows, NULL aside; NaN is the greatest, as in Spark.
+
+        Arguments and errors are those of `distinct`.
+
+        >>> table.max("n", "app = 'tiny'")
+        3
+        """
+        return self._extreme(column, where, greatest=True)
+
+    def partitions(self, where: Where = None) -> Listing[LogicalPartition]:
+        """The logical partitions that may hold matching rows, in order, with files, rows and bytes. Metadata only.
+
+        * `where`: as for `plan`.
+
+        Raises `PredicateError`.
+
+        >>> [(p.values, p.rows) for p in table.partitions("dt = DATE '2026-05-17'")]
+        [({'dt': datetime.date(2026, 5, 17), 'app': 'tiny'}, 1), ({'dt': datetime.date(2026, 5, 17), 'app': 'web'}, 2)]
+        """
+        plan = self.plan(where)
+        components = {m.spec.spec_id: m.components(self.schema) for m in plan.manifests}
+        return partition_listing(list_partitions(plan), components)
+
+    def files(self, where: Where = None) -> Listing[DataFile]:
+        """The data files that may hold matching rows, and what is known of each. Metadata only.
+
+        * `where`: as for `plan`.
+
+        Raises `PredicateError`.
+
+        >>> [(f.rows, len(f.partitions)) for f in table.files("dt = DATE '2026-05-17'")]
+        [(3, 2)]
+        """
+        return file_listing(self.plan(where).files)
+
+    def __repr__(self) -> str:
+        return f"<coalesce table {self.location} at version {self.version}>"
+
+    def _of(self, core: Core) -> Self:
+        """Another object of the same kind."""
+        made = type(self).__new__(type(self))
+        made._core = core
+        return made
+
+    def _extreme(self, column: str, where: Where, *, greatest: bool) -> object:
         field = self._atomic_column(column)
-        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=True)
+        found = extreme_value(self.plan(where), field, self._scan_of(field), greatest=greatest)
         return to_python(field.type, found)  # type: ignore[arg-type]
 
     def _atomic_column(self, name: str) -> Field:
@@ -211,31 +298,8 @@ class TableReader:
         return field
 
     def _scan_of(self, field: Field) -> Callable[[Plan], Scan]:
-        return lambda plan: self.engines.rows.scan(self.snapshot(), plan, [field.name])
-
-    def partitions(self, where: Where = None) -> Listing[LogicalPartition]:
-        """The logical partitions, with files, rows and bytes, in order."""
-        plan = self.plan(where)
-        components = {m.spec.spec_id: m.components(self.schema) for m in plan.manifests}
-        return partition_listing(list_partitions(plan), components)
-
-    def files(self, where: Where = None) -> Listing[DataFile]:
-        """The entries of the data files."""
-        return file_listing(self.plan(where).files)
-
-    # --- engines -------------------------------------------------------------------------------------------------
-
-    def snapshot(self, layout: str | None = None) -> Snapshot:
-        """This table at its current version, as engines see it."""
-        return self._snapshot_of(self._version, layout)
-
-    def _snapshot_of(self, version: Version, layout: str | None) -> Snapshot:
-        check_layout(layout)
-        load = partial(self.manifests.load_all, version=version)
-        return Snapshot(storage=self.storage, version=version, measure=partial(measured, version, load), layout=layout)
-
-    def __repr__(self) -> str:
-        return f"<coalesce table {self.location} at version {self.version}>"
+        core = self._core
+        return lambda plan: core.engines.rows.scan(core.snapshot(), plan, [field.name])
 
 
 def check_when(version: object, as_of: object) -> None:
@@ -244,8 +308,3 @@ def check_when(version: object, as_of: object) -> None:
         check_integer(version, "version=")
     if as_of is not None:
         check_moment(as_of, "as_of=")
-
-
-def _check_predicate(where: object) -> None:
-    if not isinstance(where, str | Combinable):
-        raise PredicateError(f"{shown(where)} is not a predicate; write SQL text, or compare a coalesce.col(…).")

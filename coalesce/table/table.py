@@ -4,175 +4,89 @@ The object follows the table's newest version: its own commits at once, those of
 next write. One opened at a version or a time stays there and refuses writes.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from coalesce.arguments import check_flag, check_integer, check_kind, check_settings, check_text, check_texts
-from coalesce.errors import CoalesceError, SchemaError
+from coalesce.arguments import check_integer, check_texts
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import RuleRequest, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
-from coalesce.predicate.expr import TRUE, Bound
-from coalesce.predicate.normalize import has_opaque
-from coalesce.table import evolve, removal
+from coalesce.table import evolve
 from coalesce.table.commit.changes import COMPACT
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
-from coalesce.table.engine import COUNTED, Rewritten, Snapshot, check_layout
+from coalesce.table.core import Core, Where
 from coalesce.table.generations import Generation, generations
-from coalesce.table.newcolumns import STRICT, change_to, check_schema_mode, merged
 from coalesce.table.properties import asked_by, changed
-from coalesce.table.reading import TableReader, Where
 from coalesce.table.result import WriteResult
-from coalesce.table.tuples import among
-from coalesce.table.written import WrittenFiles
-
-# What a write is known by that is to be made once: an application, and the number of its write.
-Applies = tuple[str, int] | None
+from coalesce.table.writing import TableWriter
 
 
-class Table(TableReader):
-    """A table that can be asked, written to and changed."""
+class Table(TableWriter):
+    """A table, to be asked, written to and changed; `coalesce.open` and `coalesce.create` give one.
 
-    # --- writing -------------------------------------------------------------------------------------------------
+    It follows the newest version: its own commits at once, those of others with `refresh()` or with the next write.
+    It can be pickled, to be used in another process or in Spark's workers: the copy is at the same version, and without
+    the Spark session. **The storage options go with it**, secrets among them; keep such a pickle as you keep those.
 
-    def append(
-        self, data: object, *, applies: Applies = None, layout: str | None = None, schema_mode: str = STRICT
-    ) -> WriteResult:
-        """Add rows. With `applies=(application, sequence)`, a write that was committed before is not made again.
-
-        `layout="known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those the
-        table has; otherwise the property `write.layout` says.
-        """
-        check_layout(layout)
-        check_schema_mode(schema_mode)
-
-        def stage(transaction: Transaction) -> None:
-            version = self._receiving(transaction, data, schema_mode)
-            transaction.add(self._data_files(self._snapshot_of(version, layout), data), version.schema)
-
-        return self._write("append", applies, stage)
-
-    def delete(self, where: Where, *, applies: Applies = None) -> WriteResult:
-        """Remove the rows that match; whole files go by metadata, shared ones are rewritten without them."""
-
-        def stage(transaction: Transaction) -> None:
-            removal.remove(transaction, self.bound(where), self._rewrite)
-
-        return self._write("delete", applies, stage)
-
-    def truncate(self, *, applies: Applies = None) -> WriteResult:
-        """Remove all rows."""
-
-        def stage(transaction: Transaction) -> None:
-            removal.remove(transaction, TRUE, self._rewrite)
-
-        return self._write("truncate", applies, stage)
-
-    def overwrite(
-        self,
-        data: object,
-        where: Where = None,
-        *,
-        allow_outside: bool = False,
-        applies: Applies = None,
-        layout: str | None = None,
-        schema_mode: str = STRICT,
-    ) -> WriteResult:
-        """Replace the rows that match `where` (all of them by default) by `data`, in one commit.
-
-        Rows of `data` that do not match `where` themselves are refused, unless `allow_outside`: they would be added
-        again when the same overwrite is repeated.
-        """
-        check_flag(allow_outside, "allow_outside=")
-        check_layout(layout)
-        check_schema_mode(schema_mode)
-
-        def stage(transaction: Transaction) -> None:
-            predicate = self.bound(where)
-            version = self._receiving(transaction, data, schema_mode)
-            snapshot = self._snapshot_of(version, layout)
-            if not allow_outside and predicate != TRUE:
-                snapshot = replace(snapshot, within=self._bound_to(version.schema, where))
-            # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
-            if has_opaque(predicate):
-                removal.remove(transaction, predicate, self._rewrite)
-            transaction.add(self._data_files(snapshot, data), version.schema)
-            if not has_opaque(predicate):
-                removal.remove(transaction, predicate, self._rewrite)
-
-        return self._write("overwrite", applies, stage)
-
-    def overwrite_partitions(self, data: object, *, applies: Applies = None, schema_mode: str = STRICT) -> WriteResult:
-        """Replace exactly the logical partitions that `data` has rows of, in one commit.
-
-        A logical partition is one of the current spec; rows of it that were written under another spec go as well.
-        """
-        check_schema_mode(schema_mode)
-
-        def stage(transaction: Transaction) -> None:
-            version, spec = self._receiving(transaction, data, schema_mode), self._version.spec
-            if version.spec.types(version.schema) != spec.types(self.schema):
-                raise SchemaError("the rows would widen a partition column; do that first, with widen_column().")
-            added = self._data_files(self._snapshot_of(version, COUNTED), data)
-            transaction.add(added, version.schema)
-            predicate = among(removal.tuples_in(added, spec), spec, self.schema)
-            removal.remove(transaction, predicate, self._rewrite)
-
-        return self._write("overwrite_partitions", applies, stage)
-
-    def drop_partition(
-        self, partition: Mapping[str, object] | None = None, /, *, applies: Applies = None, **values: object
-    ) -> WriteResult:
-        """Remove a logical partition: the rows whose columns have exactly these values (None is NULL).
-
-        A partition field that is no column goes by its own name: `drop_partition(ts_day="2026-05-17")`. A dict does as
-        well, such as `LogicalPartition.values`.
-        """
-        named = {**({} if partition is None else check_settings(partition, "the values")), **values}
-
-        def stage(transaction: Transaction) -> None:
-            removal.remove(transaction, removal.equals(self._version, named), self._rewrite)
-
-        return self._write("drop_partition", applies, stage)
-
-    def rollback(self, version: int) -> WriteResult:
-        """Make an older version's state the newest: a new version with the old one's schema and files."""
-        number = check_integer(version, "the version")
-        transaction = self.transaction("rollback")
-        transaction.exclusive = True
-        old = self.log.load(number)
-        transaction.summary["to_version"] = number
-        transaction.change(lambda head: removal.rolled_back(head, old))
-        transaction.replace_manifests(old.manifests)
-        return self._committed(transaction)
-
-    # --- changing what it is -------------------------------------------------------------------------------------
+    >>> import pickle
+    >>> pickle.loads(pickle.dumps(table)).count()
+    4
+    """
 
     def set_rule(self, rule: RuleRequest) -> WriteResult:
-        """Route new rows by another rule. Files already written stay where they are and are still found."""
+        """Route new rows by another rule. Files already written stay where they are and are still found.
+
+        * `rule`: `coalesce.small(…)`, `coalesce.group(…)` or `coalesce.keep_all()`.
+
+        Raises `SpecError` for a rule that does not go with the partition fields, and `CommitConflict` if the table was
+        changed meanwhile.
+
+        >>> table.set_rule(coalesce.small("app", below="1MB")).version
+        2
+        """
 
         def change(head: Version) -> Version:
             resolved = resolve(rule, max(r.rule_id for r in head.rules) + 1, head.spec, head.schema)
             properties = {**head.properties, **asked_by(rule)}
             return replace(head, rules=(*head.rules, resolved), current_rule_id=resolved.rule_id, properties=properties)
 
-        return self._change("set_rule", change)
+        return self._core.change("set_rule", change)
 
     def set_properties(self, properties: Mapping[str, str | None]) -> WriteResult:
-        """Set properties; None takes one away."""
-        return self._change(
+        """Set properties; None takes one away.
+
+        * `properties`: `write.target-file-bytes` (such as `"64MB"`), `write.layout` (`counted` or `known`), and texts
+          of your own.
+
+        Raises `InvalidArgument` for one that the library would read and does not know, and `CommitConflict`.
+
+        >>> _ = table.set_properties({"write.target-file-bytes": "64MB", "owner": "the team"})
+        >>> table.state.properties["owner"]
+        'the team'
+        """
+        return self._core.change(
             "set_properties", lambda head: replace(head, properties=changed(head.properties, properties))
         )
 
     def evolve(
         self, *, add: evolve.Texts = (), drop: evolve.Texts = (), replace: Mapping[str, str] | None = None
     ) -> WriteResult:
-        """Partition new rows otherwise: `evolve(add="bucket(64, merchant)", drop="region")`. No file is touched."""
+        """Partition new rows otherwise. No file is touched: old and new ones are read side by side.
+
+        * `add`: a partition field, or several: `"bucket(64, merchant)"`. `drop`: fields to leave out from now on.
+        * `replace`: a dict of fields and what takes their place.
+
+        Raises `SpecError` for fields that are not there or cannot be, and `CommitConflict`.
+
+        >>> _ = table.evolve(add="bucket(4, n)", drop="app")
+        >>> [field.name for field in table.state.spec.fields]
+        ['dt', 'n_bucket']
+        """
         added, dropped = evolve.texts(add), evolve.texts(drop)  # an iterator, too, is read once and not at each attempt
-        return self._change("evolve", lambda head: evolve.evolve_spec(head, added, dropped, replace))
+        return self._core.change("evolve", lambda head: evolve.evolve_spec(head, added, dropped, replace))
 
     def add_column(
         self,
@@ -184,8 +98,21 @@ class Table(TableReader):
         default: object = None,
         required: bool = False,
     ) -> WriteResult:
-        """Add a column; rows already there hold `default` in it, or NULL. `a.b` adds a member to a struct."""
-        return self._change(
+        """Add a column, last unless said otherwise.
+
+        * `name`: its name; `a.b` adds a member to the struct `a`.
+        * `type_`: text such as `"int64"` or `"decimal(10,2)"`, or a pyarrow type.
+        * `after`, `first`: where it stands.
+        * `default`: what rows hold that are there already; NULL without it.
+        * `required`: NULL is refused from now on; it needs a default.
+
+        Raises `SchemaError` for a column that cannot be, and `CommitConflict`.
+
+        >>> _ = table.add_column("country", "string", after="app", default="DE")
+        >>> table.scan("app = 'tiny'").to_arrow().column("country").to_pylist()
+        ['DE']
+        """
+        return self._core.change(
             "add_column",
             lambda head: evolve.add_column(
                 head, name, type_, after=after, first=first, default=default, required=required
@@ -193,53 +120,128 @@ class Table(TableReader):
         )
 
     def drop_column(self, name: str) -> WriteResult:
-        """Drop a column; a later one of the same name never shows its values."""
-        return self._change("drop_column", lambda head: evolve.drop_column(head, name))
+        """Drop a column. Older versions still have it; a later one of the same name never shows its values.
+
+        * `name`: its name; `a.b` is a member of a struct.
+
+        Raises `SchemaError` if it is not there, or if a partition field needs it, and `CommitConflict`.
+
+        >>> _ = table.drop_column("n")
+        >>> table.schema.names
+        ('dt', 'app')
+        """
+        return self._core.change("drop_column", lambda head: evolve.drop_column(head, name))
 
     def rename_column(self, name: str, new_name: str) -> WriteResult:
-        """Rename a column, a partition column too: one commit, and nothing else is written."""
-        return self._change("rename_column", lambda head: evolve.rename_column(head, name, new_name))
+        """Rename a column, a partition column too: one commit, and no file is written.
+
+        * `name`: its name; `a.b` is a member of a struct. `new_name`: the new name, without the struct's.
+
+        Raises `SchemaError` if the one is not there or the other is taken, and `CommitConflict`.
+
+        >>> _ = table.rename_column("app", "program")
+        >>> table.count("program = 'web'")
+        3
+        """
+        return self._core.change("rename_column", lambda head: evolve.rename_column(head, name, new_name))
 
     def reorder(self, names: Sequence[str]) -> WriteResult:
-        """Put these columns first, in this order."""
+        """Put these columns first, in this order; the others follow as they are.
+
+        * `names`: a list of columns.
+
+        Raises `SchemaError` if one is not there, and `CommitConflict`.
+
+        >>> _ = table.reorder(["n", "app"])
+        >>> table.schema.names
+        ('n', 'app', 'dt')
+        """
         first = check_texts(names, "the columns", "reorder({})")
-        return self._change("reorder", lambda head: evolve.reorder(head, first))
+        return self._core.change("reorder", lambda head: evolve.reorder(head, first))
 
     def widen_column(self, name: str, type_: object) -> WriteResult:
-        """Give a column a type that holds every value of the old one: `int32` → `int64`, `float` → `double`, …"""
-        return self._change("widen_column", lambda head: evolve.widen_column(head, name, type_))
+        """Give a column a type that holds every value of the old one; files are read through it.
+
+        * `name`: its name; `a.b` is a member of a struct.
+        * `type_`: a wider integer, `double` for a `float`, more digits for a decimal, `timestamp_ntz` for a date.
+
+        Raises `SchemaError` for any other type, and `CommitConflict`.
+
+        >>> t = coalesce.create("counts", pa.schema([("n", pa.int32())]))
+        >>> _ = t.widen_column("n", "int64")
+        >>> t.schema
+        <schema: n int64>
+        """
+        return self._core.change("widen_column", lambda head: evolve.widen_column(head, name, type_))
 
     def enable_feature(self, feature: str) -> WriteResult:
-        """Turn a writer feature on, such as `icebergCompatV3`."""
-        return self._change("enable_feature", lambda head: evolve.enable_feature(head, feature))
+        """Turn on a feature that writers of the table have to know; it stays on.
+
+        * `feature`: such as `"icebergCompatV3"`.
+
+        Raises `SchemaError` if there is no such feature, and `CommitConflict`.
+
+        >>> _ = table.enable_feature("icebergCompatV3")
+        >>> "icebergCompatV3" in table.state.writer_features
+        True
+        """
+        return self._core.change("enable_feature", lambda head: evolve.enable_feature(head, feature))
 
     def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> WriteResult:
-        """Begin again, empty, with another schema and spec; older versions keep their rows."""
-        columns = schema if isinstance(schema, Schema) else self.engines.for_data(schema).infer_schema(schema)
+        """Begin again, empty, with other columns and partition fields; older versions keep their rows.
+
+        * `schema`, `partition_by`: as for `coalesce.create`.
+
+        Raises `SchemaError` and `SpecError` for what cannot be, and `CommitConflict` if anything was committed
+        meanwhile.
+
+        >>> table.replace_schema(pa.schema([("k", pa.int64())])).rows_removed
+        4
+        """
+        core = self._core
+        columns = schema if isinstance(schema, Schema) else core.engines.for_data(schema).infer_schema(schema)
         fields = check_texts(partition_by, "the partition fields", "{}")
-        transaction = self.transaction("replace")
+        transaction = core.transaction("replace")
         transaction.exclusive = True
         transaction.change(lambda head: evolve.replaced(head, columns, fields))
         transaction.replace_manifests(())
-        return self._committed(transaction)
+        return core.committed(transaction)
 
     def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
-        """Move files of older specs and rules to the current ones: one commit for each step that is taken.
+        """Move files of older partition fields and rules to the current ones: one commit for each step that is taken.
 
         `for step in table.compact(): …` shows progress and may stop at any time; `list(table.compact())` does it all.
+
+        * `where`: only files that may hold matching rows.
+        * `step_bytes`: about how much one commit moves.
+
+        Raises `PredicateError` at once, and `CommitConflict` in a step whose files were rewritten meanwhile.
+
+        >>> _ = table.set_rule(coalesce.keep_all())
+        >>> [(step.files_before, step.files_after, step.bytes_left) for step in table.compact()]
+        [(2, 3, 0)]
         """
-        self.bound(where)
+        self._core.bound(where)
         return self._steps(where, check_integer(step_bytes, "step_bytes=", least=1))
+
+    def describe_evolution(self) -> list[Generation]:
+        """Which files are of which partition fields and rule, what `compact` would move, and how well each prunes.
+
+        >>> _ = table.set_rule(coalesce.keep_all())
+        >>> [(g.fields, g.files, g.current) for g in table.describe_evolution()]
+        [(('dt', 'app'), 2, False)]
+        """
+        return generations(self.plan())
 
     def _steps(self, where: Where, step_bytes: int) -> Iterator[Step]:
         while True:
             # Between two steps anything may happen to the table: each is planned from the version it builds on.
-            transaction = self.transaction(COMPACT)
+            transaction = self._core.transaction(COMPACT)
             left = not_current(self.plan(where))
             batch = first_step(left, step_bytes)
             if not batch:
                 return
-            result = self._committed(transaction, partial(self._move, batch))
+            result = self._core.committed(transaction, partial(self._move, batch))
             moved = sum(f.bytes for f in batch)
             yield Step(
                 version=result.version,
@@ -250,69 +252,12 @@ class Table(TableReader):
             )
 
     def _move(self, files: Sequence[DataFile], transaction: Transaction) -> None:
-        moved = self.engines.rows.compact(self.snapshot(), files)
+        moved = self._core.engines.rows.compact(self._core.snapshot(), files)
         transaction.add(moved)
         transaction.remove(files)
         transaction.rewritten = sum(f.rows for f in moved)
 
-    def describe_evolution(self) -> list[Generation]:
-        """Which files are in which spec and rule, what compact() would move, and how well each prunes."""
-        return generations(self.plan())
 
-    def _change(self, operation: str, change: Callable[[Version], Version]) -> WriteResult:
-        transaction = self.transaction(operation)
-        transaction.change(change)
-        return self._committed(transaction)
-
-    # --- transactions --------------------------------------------------------------------------------------------
-
-    def transaction(self, operation: str, *, applies: Applies = None) -> Transaction:
-        """Begin to stage changes against the newest version."""
-        if self._pinned:
-            raise CoalesceError(f"this table was opened at version {self.version} and is read-only; open it afresh.")
-        self.refresh()
-        self._version.check_writable()
-        named = check_text(operation, "the name of an operation")
-        return Transaction(self.log, self.manifests, self._version, named, applies=applies)
-
-    def _write(self, operation: str, applies: Applies, stage: Callable[[Transaction], None]) -> WriteResult:
-        """Stage a change of rows and commit it, unless that was done before."""
-        return self._committed(self.transaction(operation, applies=applies), stage)
-
-    def _receiving(self, transaction: Transaction, data: object, schema_mode: str) -> Version:
-        """The version that rows are written for: the newest, and with `merge` the columns that they bring."""
-        base = transaction.base
-        if schema_mode == STRICT:
-            return base
-        version = merged(base, self.engines.for_data(data).infer_schema(data))
-        if version.schema != base.schema:
-            transaction.change(change_to(version, base))
-        return version
-
-    def _committed(self, transaction: Transaction, stage: Callable[[Transaction], None] | None = None) -> WriteResult:
-        """Stage what is still to be staged, and commit; if that fails, nothing is left behind."""
-        try:
-            if not transaction.was_applied:
-                if stage is not None:
-                    stage(transaction)
-                self.commit(transaction)
-        except BaseException:
-            transaction.abandon()
-            raise
-        return transaction.result(self._version)
-
-    def commit(self, transaction: Transaction) -> Version:
-        """Commit, and move on to the version that holds the change."""
-        check_kind(transaction, Transaction, "a transaction of this table; begin one with transaction()")
-        self._version = transaction.commit()
-        return self._version
-
-    def _data_files(self, snapshot: Snapshot, data: object) -> list[DataFile]:
-        """Rows as data files, or the data files that workers have made of them."""
-        if isinstance(data, WrittenFiles):
-            return data.take(snapshot.version)
-        return self.engines.for_data(data).write(snapshot, data)
-
-    def _rewrite(self, files: Sequence[DataFile], drop: Bound) -> Rewritten:
-        """Shared files written again by Spark if there is one, since it can evaluate any predicate."""
-        return self.engines.widest.rewrite(self.snapshot(), files, drop)
+def core_of(table: Table) -> Core:
+    """What the table is made of: for the library's own modules and its tests, and no part of what it promises."""
+    return table._core

@@ -18,7 +18,7 @@ import pyarrow as pa
 import coalesce
 from coalesce.model.types import AtomicType
 from coalesce.model.values import display, values_of
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 EVENTS = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("n", pa.int64())])
 AWKWARD = [None, "", "[#small]", "__HIVE_DEFAULT_PARTITION__", "é", "e\u0301", "\U0001f600", "a/b=c%20d", "x" * 100]
@@ -99,11 +99,11 @@ def missing(path: Path) -> None:
         {"tuples": (), "tuple_rows": ()},
         {"tuple_rows": (99,)},
     ]
-    transaction = table.transaction("lose")
+    transaction = core_of(table).transaction("lose")
     for file, loss in zip(table.files(), losses, strict=True):
         transaction.remove([file])
         transaction.add([replace(file, **loss)])  # type: ignore[arg-type]
-    table.commit(transaction)
+    core_of(table).commit(transaction)
 
 
 def types(path: Path) -> None:

@@ -47,7 +47,7 @@ from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.planner import kept_manifests
 from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Opaque, Or, Reference
 from coalesce.predicate.normalize import normalize
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests import strategies
 from tests.builders import bound
 from tests.fast import FAST
@@ -81,7 +81,7 @@ class World:
         """The rows of every file, read by plain pyarrow."""
         found = {}
         for file in self.table.files():
-            rows = pq.read_table(pa.BufferReader(self.table.storage.read(file.path)))
+            rows = pq.read_table(pa.BufferReader(core_of(self.table).storage.read(file.path)))
             columns = {f.id: values_of(f.type, rows.column(f.physical_name)) for f in self.table.schema}  # type: ignore[arg-type]
             found[file.path] = [{i: column[n] for i, column in columns.items()} for n in range(rows.num_rows)]
         return found
@@ -133,7 +133,7 @@ def _append(draw: st.DrawFn, table: Table, pools: dict[int, list[Value]]) -> Non
 
 
 def _change_spec(table: Table, fields: Sequence[str]) -> None:
-    transaction = table.transaction("evolve")
+    transaction = core_of(table).transaction("evolve")
 
     def change(head: Version) -> Version:
         parsed = parse_partition_fields(fields, head.schema, head.partition_fields)
@@ -148,18 +148,18 @@ def _change_spec(table: Table, fields: Sequence[str]) -> None:
         )
 
     transaction.change(change)
-    table.commit(transaction)
+    core_of(table).commit(transaction)
 
 
 def _lose_metadata(draw: st.DrawFn, table: Table) -> None:
     """Some entries forget something: what is missing must never prune."""
-    transaction = table.transaction("lose")
+    transaction = core_of(table).transaction("lose")
     for file in table.files():
         loss = draw(st.sampled_from(["some", "empty", "tuples", "complete", "counts", "statistics", "key", "nothing"]))
         if loss != "nothing":
             transaction.remove([file])
             transaction.add([_without(file, loss)])
-    table.commit(transaction)
+    core_of(table).commit(transaction)
 
 
 def _without(file: DataFile, loss: str) -> DataFile:
@@ -218,7 +218,9 @@ def matching_files(rows: dict[str, list[Row]], predicate: Bound, opaque: dict[st
 
 def plan(table: Table, predicate: Bound) -> Plan:
     """A plan of a predicate that is bound already."""
-    return make_plan(table.state, normalize(predicate), lambda refs: table.manifests.load_all(refs, table.state))
+    return make_plan(
+        table.state, normalize(predicate), lambda refs: core_of(table).manifests.load_all(refs, table.state)
+    )
 
 
 @settings(max_examples=examples(150))
@@ -263,7 +265,7 @@ def test_statistics_that_contradict_the_tuples_prune_nothing(data: st.DataObject
 def _contradict(draw: Draw, world: World) -> None:
     """Statistics of partition columns that may have nothing to do with what is in the files."""
     table = world.table
-    transaction = table.transaction("contradict")
+    transaction = core_of(table).transaction("contradict")
     for file in table.files():
         statistics = dict(file.statistics)
         for field in table.state.spec_by_id(file.spec_id).fields:
@@ -273,7 +275,7 @@ def _contradict(draw: Draw, world: World) -> None:
             )
         transaction.remove([file])
         transaction.add([replace(file, statistics=statistics)])
-    table.commit(transaction)
+    core_of(table).commit(transaction)
 
 
 @settings(max_examples=examples(60))

@@ -16,7 +16,7 @@ import pytest
 
 import coalesce
 from coalesce.model.datafile import ColumnStatistics, DataFile
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 
 def table_of(
@@ -44,11 +44,11 @@ def files(table: Table, where: str) -> int:
 
 def damaged(table: Table, **changes: object) -> Table:
     """The table with every entry changed as said, as a foreign or old writer might have left it."""
-    transaction = table.transaction("damage")
+    transaction = core_of(table).transaction("damage")
     for file in table.files():
         transaction.remove([file])
         transaction.add([replace(file, **changes)])  # type: ignore[arg-type]
-    table.commit(transaction)
+    core_of(table).commit(transaction)
     return table
 
 
@@ -66,7 +66,7 @@ def test_statistics_that_cannot_be_do_not_hide_the_ends(tmp_path: Path) -> None:
     """One file's bounds of `p` contradict its tuples, and those of `v` are the wrong way round: both ends are found."""
     table = table_of(tmp_path, {"p": (pa.string(), ["a", "m", "z"]), "v": (pa.string(), ["b", "m", "y"])})
     p, v = table.schema.field("p").id, table.schema.field("v").id
-    transaction = table.transaction("damage")
+    transaction = core_of(table).transaction("damage")
     for file in table.files():
         if file.tuples != (("m",),):
             # Both say that neither end is here; the file of `m` is right, and read first.
@@ -75,7 +75,7 @@ def test_statistics_that_cannot_be_do_not_hide_the_ends(tmp_path: Path) -> None:
             inverted = ColumnStatistics(lower="x" if low else "d", upper="w" if low else "c", null_count=0)
             transaction.remove([file])
             transaction.add([replace(file, statistics={**file.statistics, p: wrong, v: inverted})])
-    table.commit(transaction)
+    core_of(table).commit(transaction)
     assert (table.min("p", "v <> 'q'"), table.max("p", "v <> 'q'")) == ("a", "z")
     assert (table.min("v"), table.max("v")) == ("b", "y")
 
@@ -97,11 +97,11 @@ def test_unknown_statistics_beside_bounds_that_nobody_has(
 ) -> None:
     """A file of NULLs has no bounds either; one without statistics must not be taken for one like it."""
     table = table_of(tmp_path, {"p": (pa.string(), ["known", "unknown"]), "v": (type_, [None, value])})
-    transaction = table.transaction("damage")
+    transaction = core_of(table).transaction("damage")
     (unknown,) = (f for f in table.files() if f.tuples == (("unknown",),))
     transaction.remove(table.files())
     transaction.add([replace(f, statistics={} if f == unknown else f.statistics) for f in table.files()])
-    table.commit(transaction)
+    core_of(table).commit(transaction)
     assert found(table, where) == [1]
     assert files(table, where) == 1
 
@@ -209,7 +209,7 @@ def test_timestamps_are_instants_and_text_means_the_session_zone(tmp_path: Path)
     stamps = [dt.datetime(2026, 5, 17, h, tzinfo=dt.UTC) for h in (0, 4, 12)]
     table = table_of(tmp_path, {"p": (pa.timestamp("us", "UTC"), stamps)})
     assert found(table, "p >= '2026-05-17 04:00:00'") == [1, 2]
-    table.time_zone = "America/New_York"
+    core_of(table).time_zone = "America/New_York"
     assert found(table, "p >= '2026-05-17 00:00:00'") == [1, 2]
     assert files(table, "p = TIMESTAMP '2026-05-17 00:00:00'") == 1
     assert found(table, "p = TIMESTAMP '2026-05-17 00:00:00+00:00'") == [0]
@@ -353,7 +353,7 @@ def test_names_are_resolved_as_spark_does(tmp_path: Path) -> None:
     """Case does not matter by default, and matters when the session says so."""
     table = table_of(tmp_path, {"p": STRINGS})
     assert files(table, "P = 'a'") == 1
-    table.case_sensitive = True
+    core_of(table).case_sensitive = True
     with pytest.raises(coalesce.CoalesceError, match="P"):
         table.plan("P = 'a'")
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import coalesce
+from coalesce.table.table import core_of
 from tests.support.settings import OVERWRITE_MODE, TIME_ZONE, changed
 
 NATIVE, CONNECT = "native", "connect"
@@ -193,7 +194,7 @@ def write(spark: Any, location: Path, case: Write, mode: str) -> dict[str, Any]:
         "rows": sorted(table.scan().to_arrow().column("k").to_pylist()),
         "version": table.version,
         "left behind": sorted(everything(location) - files) if error else [],
-        "unmanaged": sorted({f.path for f in table.storage.list("data")} - _managed(location)),
+        "unmanaged": sorted({f.path for f in core_of(table).storage.list("data")} - _managed(location)),
         "error": error,
     }
 

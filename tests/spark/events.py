@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import coalesce
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 DAYS = [date(2026, 5, day) for day in range(1, 9)]
 APPS = ["A", "a", "B", "", None, "[#small]", "__HIVE_DEFAULT_PARTITION__", "10", "9", "été", "x%y", "it's", "p/q=r"]
@@ -61,5 +61,5 @@ def unmanaged(table: Table) -> set[str]:
     """Files in the table's directory that neither a version names nor the sidecar owns."""
     table.refresh()
     named = {file.path for version in table.history() for file in table.at(version=version.number).files()}
-    found = {file.path for file in table.storage.list("")}
+    found = {file.path for file in core_of(table).storage.list("")}
     return {path for path in found - named if not path.startswith("_coalesce/")}

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.schema import Schema
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.arrow.generated import plain_rows
 
 if TYPE_CHECKING:
@@ -28,4 +28,4 @@ def content(table: Table, where: str | None = None) -> list[str]:
 
 def stored(table: Table) -> set[str]:
     """Every file below the table's data directory."""
-    return {file.path for file in table.storage.list("data")}
+    return {file.path for file in core_of(table).storage.list("data")}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coalesce
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 from tests.spark.applications import finish, follow, start
 from tests.spark.frames import frame_of, stored
@@ -56,7 +56,7 @@ def test_an_application_killed_while_it_writes(table: Table) -> None:
     assert numbers_in(table) == list(range(10))
     table.append(events(10, 5))
     assert numbers_in(table) == list(range(15))
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_two_applications_write_at_once(spark: "SparkSession", table: Table) -> None:
@@ -71,7 +71,7 @@ def test_two_applications_write_at_once(spark: "SparkSession", table: Table) -> 
 
     assert numbers_in(table) == [*range(10), *range(1000, 1040), *range(2000, 2040)]
     assert table.version == 9
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 @pytest.mark.spark
@@ -90,7 +90,7 @@ def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
     assert printed.strip() == str([(app, len(ks), sum(ks)) for app, ks in expected.items()])
     table = coalesce.open(tmp_path / "t")
     assert numbers_in(table) == sorted(k for ks in expected.values() for k in ks)
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_a_stream_that_is_killed_and_started_again(spark: "SparkSession", table: Table, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 import coalesce
 from coalesce.model.rule import BySize
 from coalesce.model.spec import field_text
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.spark.events import unmanaged
 from tests.spark.processes import run
 from tests.support.settings import CASE_SENSITIVE, OVERWRITE_MODE, changed
@@ -84,7 +84,7 @@ def test_create_table_says_what_is_required(spark: "SparkSession") -> None:
     try:
         table = coalesce.open(warehouse(spark) / "strict")
         assert [f.required for f in table.schema] == [True, False]
-        assert table.snapshot().target_file_bytes == 1048576
+        assert core_of(table).snapshot().target_file_bytes == 1048576
         with pytest.raises(PySparkException, match="set_properties"):
             spark.sql("ALTER TABLE strict SET TBLPROPERTIES ('write.target-file-bytes' = '5')")
         spark.sql("ALTER TABLE strict SET TBLPROPERTIES ('team' = 'y')")

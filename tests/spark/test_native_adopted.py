@@ -12,7 +12,7 @@ import pytest
 import coalesce
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,13 +34,13 @@ def adopt(table: Table, root: Path, apps: list[str | None], days: int) -> None:
                 path=path, spec_id=0, rows=2, bytes=size, physical_key=(day, app), tuples=((day, app),), complete=True
             )
         )
-    transaction = table.transaction("adopt")
+    transaction = core_of(table).transaction("adopt")
     transaction.add(files)
     # The format's word for it: not every file holds the columns its tuples are made of.
     transaction.change(
         lambda head: replace(head, writer_features=head.writer_features - {MATERIALIZE_PARTITION_COLUMNS})
     )
-    table.commit(transaction)
+    core_of(table).commit(transaction)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from coalesce.errors import SchemaError
 from coalesce.predicate.expr import Opaque
 from coalesce.spark import engine as spark_engine
 from coalesce.table import engine as table_engine
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.arrow.generated import plain_rows
 from tests.checker import check_files
 from tests.spark.frames import content, frame_of, stored
@@ -64,7 +64,7 @@ def raw_rows(table: Table, app: str) -> list[Any]:
     """The rows of an app as they lie in the files: the very bits of each value, by plain pyarrow."""
     found = []
     for file in table.files():
-        rows = pq.read_table(pa.BufferReader(table.storage.read(file.path)), columns=["app", "k", "v"])
+        rows = pq.read_table(pa.BufferReader(core_of(table).storage.read(file.path)), columns=["app", "k", "v"])
         bits = rows.column("v").combine_chunks().view(pa.int64()).to_pylist()
         columns = zip(rows.column("app").to_pylist(), rows.column("k").to_pylist(), bits, strict=True)
         found += [row for row in columns if row[0] == app]
@@ -86,7 +86,7 @@ def test_the_neighbours_in_a_shared_file_stay_bit_for_bit(spark: "SparkSession",
 
     assert table.count("app = 'A'") == 0
     assert {app: raw_rows(table, app) for app in "BC"} == before
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
     assert {k: i for k, i in ids.items() if k % 3} == row_ids(table)
 
 
@@ -94,7 +94,7 @@ def row_ids(table: Table) -> dict[int, tuple[int, int]]:
     """For each row, by its `k`, its id and the version it was added in."""
     found: dict[int, tuple[int, int]] = {}
     for entry in table.files():
-        with open_file(table.storage, entry, table.state) as file:
+        with open_file(core_of(table).storage, entry, table.state) as file:
             lineage = file.lineage()
             assert lineage is not None
             keys = file.read([table.schema.field("k")], range(len(file.group_rows))).column("k").to_pylist()
@@ -129,7 +129,7 @@ def test_partitions_that_look_alike_are_dropped_one_by_one(spark: "SparkSession"
         table.drop_partition(dt=DAY, app=app)
         left = [r for r, a in zip(plain_rows(rows), rows.column("app").to_pylist(), strict=True) if a in apps[gone:]]
         assert content(table) == sorted(left)
-        check_files(table.storage, table.state, table.files())
+        check_files(core_of(table).storage, table.state, table.files())
     assert table.files() == ()
 
 
@@ -177,7 +177,7 @@ def test_dynamic_overwrite_replaces_the_partitions_in_the_data(spark: "SparkSess
 
     table.overwrite_partitions(frame_of(spark, events(["A"], range(0))))
     assert table.count() == len(kept)
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_dynamic_overwrite_after_a_change_of_spec(spark: "SparkSession", table: Table) -> None:
@@ -196,7 +196,7 @@ def test_dynamic_overwrite_after_a_change_of_spec(spark: "SparkSession", table: 
     kept = [k for k in range(90) if apply(Bucket(4), INT64, k) not in buckets]
     assert sorted(table.scan().to_arrow().column("k").to_pylist()) == [*kept, 200, 201]
     assert 0 < len(kept) < 90
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_a_predicate_only_spark_understands(spark: "SparkSession", table: Table) -> None:
@@ -207,7 +207,7 @@ def test_a_predicate_only_spark_understands(spark: "SparkSession", table: Table)
 
     kept = [k for k in range(30) if k % 3 or k % 2]
     assert sorted(table.scan().to_arrow().column("k").to_pylist()) == kept
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_spark_rewrites_what_arrow_does(spark: "SparkSession", tmp_path: Path) -> None:
@@ -237,21 +237,21 @@ def test_spark_rewrites_what_arrow_does(spark: "SparkSession", tmp_path: Path) -
     table.widen_column("number", "int64")
     table.evolve(add="truncate(10, number)")
     table.append(pa.table({"a b": ["v1", None], "number": pa.array([40, 41], pa.int64()), "k": ["new", None]}))
-    drop = table.bound("number IN (3, 10, 24, 40) OR `a b` = 'v2'")
-    arrow = ArrowEngine().rewrite(table.snapshot(), table.files(), drop)
-    by_spark = rewrite(spark, table.snapshot(), table.files(), drop)
+    drop = core_of(table).bound("number IN (3, 10, 24, 40) OR `a b` = 'v2'")
+    arrow = ArrowEngine().rewrite(core_of(table).snapshot(), table.files(), drop)
+    by_spark = rewrite(spark, core_of(table).snapshot(), table.files(), drop)
 
-    check_files(table.storage, table.state, by_spark.added)
+    check_files(core_of(table).storage, table.state, by_spark.added)
     assert facts(table, by_spark.added) == facts(table, arrow.added)
     assert {(f.spec_id, f.rule_id, f.physical_key) for f in by_spark.added} == {
         (f.spec_id, f.rule_id, f.physical_key) for f in arrow.added
     }
     assert sorted(f.path for f in by_spark.untouched) == sorted(f.path for f in arrow.untouched)
-    moved = compact(spark, table.snapshot(), table.files())
-    check_files(table.storage, table.state, moved)
+    moved = compact(spark, core_of(table).snapshot(), table.files())
+    check_files(core_of(table).storage, table.state, moved)
     assert {f.spec_id for f in moved} == {1}
-    assert facts(table, moved) == facts(table, ArrowEngine().compact(table.snapshot(), table.files()))
-    opaque = rewrite(spark, table.snapshot(), table.files(), Opaque("length(`x.y`.r) = 1 OR k LIKE 'n%'"))
+    assert facts(table, moved) == facts(table, ArrowEngine().compact(core_of(table).snapshot(), table.files()))
+    opaque = rewrite(spark, core_of(table).snapshot(), table.files(), Opaque("length(`x.y`.r) = 1 OR k LIKE 'n%'"))
     left = [row for row in table.scan().to_arrow().to_pylist() if row["number"] >= 10 and row["number"] != 40]
     assert sorted(f"{r}" for r in left) == sorted(f"{r}" for r, *_ in facts(table, [*opaque.added, *opaque.untouched]))
 
@@ -260,7 +260,7 @@ def facts(table: Table, files: list[Any]) -> list[Any]:
     """Every row of some files with its id and version."""
     found = []
     for entry in files:
-        with open_file(table.storage, entry, table.state) as file:
+        with open_file(core_of(table).storage, entry, table.state) as file:
             lineage = file.lineage()
             assert lineage is not None
             rows = file.read(table.schema.fields, range(len(file.group_rows))).to_pylist()

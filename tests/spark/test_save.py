@@ -8,6 +8,7 @@ import pytest
 import coalesce
 from coalesce.model.rule import BySize
 from coalesce.model.spec import field_text
+from coalesce.table.table import core_of
 from tests.checker import check_files
 from tests.spark.frames import stored
 from tests.support.settings import OVERWRITE_MODE, changed
@@ -33,7 +34,7 @@ def events(spark: "SparkSession", numbers: range, apps: int = 3) -> "DataFrame":
 def numbers_in(location: Path) -> list[int]:
     """The rows' numbers, in order, after a look whether every entry is right."""
     table = coalesce.open(location)
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
     assert {f.path for f in table.files()} <= stored(table)
     found: list[int] = sorted(table.scan().to_arrow().column("k").to_pylist())
     return found
@@ -51,7 +52,7 @@ def test_the_first_save_creates_the_table(session: "SparkSession", tmp_path: Pat
     rule = table.state.rule
     assert isinstance(rule, BySize)
     assert rule.below == 2**20
-    assert table.snapshot().target_file_bytes == 8 * 2**20
+    assert core_of(table).snapshot().target_file_bytes == 8 * 2**20
     assert not any(f.required for f in table.schema)
     assert len(table.files()) == 1
     assert numbers_in(tmp_path / "t") == list(range(30))

@@ -8,7 +8,7 @@ import pytest
 
 import coalesce
 from coalesce.errors import CommitConflict, InvalidArgument, SchemaError
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 if TYPE_CHECKING:
     from coalesce.spark.connect.source import PortableWriter
@@ -22,9 +22,9 @@ def written(table: Table, **options: str) -> "tuple[PortableWriter, list[Any]]":
     from coalesce.spark.translate.options import Source, write_options
 
     given = write_options({"path": table.location, **options}, Source.PORTABLE, overwrite=bool(options))
-    writer = PortableWriter(table.snapshot(), bool(options), given)
+    writer = PortableWriter(core_of(table).snapshot(), bool(options), given)
     rows = pa.table({"app": ["A"], "n": [1]}, schema=SCHEMA)
-    return writer, [Written(write_batches(table.snapshot(), iter(rows.to_batches())), Settings())]
+    return writer, [Written(write_batches(core_of(table).snapshot(), iter(rows.to_batches())), Settings())]
 
 
 def test_an_abort_after_a_commit_that_has_happened_deletes_nothing(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_an_abort_takes_away_what_no_version_names(tmp_path: Path) -> None:
     writer, messages = written(table)
     table.append(pa.table({"app": ["B"], "n": [2]}))
     writer.abort(messages)
-    assert {f.path for f in table.storage.list("data")} == {f.path for f in table.files()}
+    assert {f.path for f in core_of(table).storage.list("data")} == {f.path for f in table.files()}
 
 
 def test_a_schema_that_changed_while_the_workers_wrote_is_a_conflict(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_an_abort_takes_away_files_that_no_message_names(tmp_path: Path) -> None
     writer, _ = written(table)
     for batch in pa.table({"app": ["B"], "n": [2]}, schema=SCHEMA).to_batches():
         writer.write(iter([batch]))
-    before = len(table.storage.list("data"))
+    before = len(core_of(table).storage.list("data"))
     writer.abort([])
-    assert len(table.storage.list("data")) == before - 1
+    assert len(core_of(table).storage.list("data")) == before - 1
 
 
 def test_a_frame_without_rows_is_held_to_the_columns_too(tmp_path: Path) -> None:

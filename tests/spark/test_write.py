@@ -14,7 +14,7 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.rule import Group, RuleRequest
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.arrow.generated import Generated, plain_rows, tables
 from tests.builders import make_plan_over, make_snapshot
 from tests.checker import check_files
@@ -98,7 +98,7 @@ def test_small_logical_partitions_share_and_large_ones_are_alone(spark: "SparkSe
 
     table.append(frame_of(spark, rows))
 
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
     small = Group("[#small]")
     keys = {f.physical_key for f in table.files()}
     assert keys == {(20574, small), (20575, small), (20574, "big"), (20575, "big")}
@@ -145,7 +145,7 @@ def test_files_are_what_the_format_says(spark: "SparkSession", make: Make) -> No
     directory, name = file.path.rsplit("/", 1)
     assert directory.split("/")[2:] == ["_app=%5B%23small%5D"]
     assert stored(table) == {file.path}, "neither checksums nor markers stay behind"
-    parquet = pq.ParquetFile(table.storage.open_input(file.path))
+    parquet = pq.ParquetFile(core_of(table).storage.open_input(file.path))
     assert [(f.name, f.metadata[b"PARQUET:field_id"]) for f in parquet.schema_arrow] == [
         ("at", b"2"),
         ("in", b"3"),
@@ -170,7 +170,7 @@ def test_a_table_without_partition_fields(spark: "SparkSession", make: Make) -> 
 
     table.append(frame_of(spark, rows))
 
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
     assert len(table.files()) > 2
     assert content(table) == sorted(plain_rows(rows))
 
@@ -183,7 +183,7 @@ def test_values_that_make_awkward_directories(spark: "SparkSession", make: Make)
 
     table.append(frame_of(spark, rows))
 
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
     assert {f.physical_key for f in table.files()} == {(app,) for app in apps}
     for app in apps:
         wanted = [row for row, a in zip(plain_rows(rows), rows.column("app").to_pylist(), strict=True) if a == app]
@@ -328,7 +328,7 @@ def test_a_known_layout_counts_nothing(spark: "SparkSession", make: Make) -> Non
     table.append(spark.read.parquet(path), layout="known")
 
     added = [f for f in table.files() if f.path not in before]
-    check_files(table.storage, table.state, added)
+    check_files(core_of(table).storage, table.state, added)
     keys = {f.physical_key for f in added}
     assert keys == {(d, p) for d in (20574, 20575) for p in ("big", Group("[#small]"))}
     assert content(table) == sorted(plain_rows(pa.concat_tables([first, more])))
@@ -355,7 +355,7 @@ def test_a_frame_that_differs_each_time_is_still_written_whole(spark: "SparkSess
 
     table.append(random)
 
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
     assert sorted(table.scan().to_arrow().column("k").to_pylist()) == list(range(500))
 
 

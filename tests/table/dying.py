@@ -23,6 +23,7 @@ import pyarrow as pa
 from coalesce.arrow.read import open_file
 from coalesce.storage import open_storage
 from coalesce.table.commit.manifests import ManifestCache, Manifests
+from coalesce.table.table import core_of
 from tests.table.examples import create, events, opened
 
 STEPS = ["open", "mkdir", "fsync", "link", "unlink", "replace"]
@@ -84,19 +85,19 @@ def look(known: int, checked: list[str]) -> tuple[int, int, list[int], list[str]
     Everything that the versions after `known` name must be there and be whole; manifests in `checked` have been before.
     """
     table = opened(open_storage(location))
-    manifests = Manifests(table.storage, ManifestCache())
+    manifests = Manifests(core_of(table).storage, ManifestCache())
     named, ids = set(checked), []
     for number in range(known + 1, table.version + 1):
-        version = table.log.load(number)
+        version = core_of(table).log.load(number)
         for ref in version.manifests:
             if ref.path in named:
-                assert table.storage.size(ref.path) == ref.length
+                assert core_of(table).storage.size(ref.path) == ref.length
                 continue
             named.add(ref.path)
             for entry in manifests.load(ref, version).entries.files():
-                assert table.storage.size(entry.path) == entry.bytes
+                assert core_of(table).storage.size(entry.path) == entry.bytes
                 if entry.added_version == number:
-                    with open_file(table.storage, entry, version) as file:
+                    with open_file(core_of(table).storage, entry, version) as file:
                         rows = file.read(table.schema.fields, range(len(file.group_rows)))
                     ids += rows.column("id").to_pylist()
     return table.version, table.state.rows, ids, sorted(named)

@@ -18,7 +18,7 @@ from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("id", pa.int64())])
 DAY = date(2026, 5, 17)
@@ -70,9 +70,9 @@ def named_files(table: Table, apps: Sequence[str], rows: int = 1) -> list[DataFi
 
 def add_files(table: Table, apps: Sequence[str], rows: int = 1, **options: Any) -> Version:
     """Commit such entries."""
-    transaction = table.transaction("append", **options)
+    transaction = core_of(table).transaction("append", **options)
     transaction.add(named_files(table, apps, rows))
-    return table.commit(transaction)
+    return core_of(table).commit(transaction)
 
 
 def grow(storage: Storage, versions: int, start: int = 0) -> None:

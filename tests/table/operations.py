@@ -22,7 +22,7 @@ from coalesce.errors import SchemaError
 from coalesce.model.rule import RuleRequest
 from coalesce.model.transforms import apply
 from coalesce.model.values import from_python
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("n", pa.int32()), ("k", pa.int64())])
@@ -242,7 +242,7 @@ class LogicalOperations(RuleBasedStateMachine):
         table = self.table
         assert {r["k"]: tuple(r.values()) for r in table.scan().to_arrow().to_pylist()} == {r[3]: r for r in self.rows}
         assert table.state.rows == len(self.rows)
-        check_files(table.storage, table.state, table.files())
+        check_files(core_of(table).storage, table.state, table.files())
         ids = dict(self._row_ids())
         assert len(set(ids.values())) == len(ids) == len(self.rows)
         assert all(self.ids[k] == ids[k] for k in ids.keys() & self.ids.keys())
@@ -250,7 +250,7 @@ class LogicalOperations(RuleBasedStateMachine):
 
     def _row_ids(self) -> Iterator[tuple[int, tuple[int, int]]]:
         for entry in self.table.files():
-            with open_file(self.table.storage, entry, self.table.state) as file:
+            with open_file(core_of(self.table).storage, entry, self.table.state) as file:
                 lineage = file.lineage()
                 assert lineage is not None
                 keys = file.read([self.table.schema.field("k")], range(len(file.group_rows))).column("k").to_pylist()

@@ -8,7 +8,7 @@ from coalesce.errors import CommitConflict, InvalidArgument, SchemaError, Storag
 from coalesce.manifest.paths import LATEST_HINT, MANIFESTS, VERSIONS, version_path
 from coalesce.model.rule import group
 from coalesce.storage.base import Storage
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.table.examples import create, events, ids, opened
 from tests.table.stores import InterruptedStorage, LosingStorage, MemoryStorage
 
@@ -85,11 +85,11 @@ def test_a_version_that_cannot_be_written_down_leaves_nothing() -> None:
     """It was never sent off, so the files it would have named can go."""
     storage = MemoryStorage()
     table = create(storage)
-    begun = table.transaction("append")
-    begun.add(table.engines.rows.write(table.snapshot(), events("A", [1])))
+    begun = core_of(table).transaction("append")
+    begun.add(core_of(table).engines.rows.write(core_of(table).snapshot(), events("A", [1])))
     begun.summary["by"] = "\ud800"
     with pytest.raises(SchemaError, match="cannot be committed"):
-        table.commit(begun)
+        core_of(table).commit(begun)
     begun.abandon()
     assert not orphans(storage)
 
@@ -106,10 +106,10 @@ def test_an_application_is_called_by_a_name_that_can_be_written_down() -> None:
 def test_a_transaction_is_committed_once() -> None:
     """Committed again it would name its files twice, and every row would be there twice."""
     table = create(MemoryStorage())
-    begun = table.transaction("append")
-    begun.add(table.engines.rows.write(table.snapshot(), events("A", [1])))
-    table.commit(begun)
+    begun = core_of(table).transaction("append")
+    begun.add(core_of(table).engines.rows.write(core_of(table).snapshot(), events("A", [1])))
+    core_of(table).commit(begun)
     with pytest.raises(InvalidArgument, match=f"may have been, as commit_id {begun.commit_id}"):
-        table.commit(begun)
+        core_of(table).commit(begun)
     begun.abandon()
     assert ids(table.refresh()) == [1]

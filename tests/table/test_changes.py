@@ -12,7 +12,7 @@ import coalesce
 from coalesce.errors import CoalesceError, VersionNotFound
 from coalesce.manifest.paths import version_path
 from coalesce.table.commit.changes import Arrivals, Follower, lost_files
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.support.examples import examples
 
 SCHEMA = pa.schema([("app", pa.string()), ("k", pa.int64())])
@@ -62,7 +62,7 @@ def take(table: Table, step: str, number: int) -> None:
 
 def follower(table: Table, *, skip_changes: bool = False) -> Follower:
     """What goes through the table's versions."""
-    return Follower(table.log.load, table.manifests, skip_changes)
+    return Follower(core_of(table).log.load, core_of(table).manifests, skip_changes)
 
 
 def files_of(table: Table, arrivals: Arrivals) -> list[str]:
@@ -85,7 +85,7 @@ def test_each_new_file_comes_once(
     expected = []
     for old, new in pairwise(versions):
         before, after = ({f.path: f.added_version for f in table.at(version=v.number).files()} for v in (old, new))
-        assert lost_files(old, new, table.manifests) == before.keys() - after.keys()
+        assert lost_files(old, new, core_of(table).manifests) == before.keys() - after.keys()
         if new.number > begin and before.keys() <= after.keys():
             expected.append({path for path, added in after.items() if added == new.number})
     came: list[set[str]] = []

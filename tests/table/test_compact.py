@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import coalesce
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 
 SCHEMA = pa.schema([("dt", pa.date32()), ("merchant", pa.string()), ("n", pa.int64())])
@@ -38,7 +38,7 @@ def test_it_moves_everything_and_can_stop_between_steps(tmp_path: Path) -> None:
     assert table.scan().to_arrow().sort_by([("dt", "ascending"), ("n", "ascending")]).equals(rows)
     assert table.plan("dt = DATE '2026-04-01' AND merchant = 'm-7'").file_count == 1
     assert list(table.compact()) == []
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_rows_keep_their_ids(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_rows_keep_their_ids(tmp_path: Path) -> None:
     list(table.compact())
     ids = []
     for file in table.files("dt = DATE '2026-04-02'"):
-        stored = pa.parquet.read_table(pa.BufferReader(table.storage.read(file.path)))
+        stored = pa.parquet.read_table(pa.BufferReader(core_of(table).storage.read(file.path)))
         ids += stored.column("_row_id").to_pylist()
         assert set(stored.column("_row_commit_version").to_pylist()) == {old.added_version}
     assert old.first_row_id is not None

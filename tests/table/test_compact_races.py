@@ -11,7 +11,7 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import CommitConflict
 from coalesce.model.datafile import DataFile
 from coalesce.table.engine import Engines, Snapshot
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 from tests.support.examples import examples
 from tests.table.examples import create, events, ids, opened
@@ -33,24 +33,24 @@ def old_layout() -> Table:
 def test_rows_deleted_between_two_steps_stay_deleted(same_object: bool) -> None:
     """By another process or by this one: a later step does not bring the rows of a file back that is gone."""
     table = old_layout()
-    other = table if same_object else opened(table.storage)
+    other = table if same_object else opened(core_of(table).storage)
     steps = table.compact(step_bytes=1)
     next(steps)
     other.delete("app = 'D'")
     other.overwrite(events("C", [100]), "app = 'C'")
     list(steps)
-    assert ids(opened(table.storage)) == [0, 1, 2, 3, 8, 9, 100]
+    assert ids(opened(core_of(table).storage)) == [0, 1, 2, 3, 8, 9, 100]
 
 
 def test_two_compactions_at_once_double_nothing() -> None:
     """Steps in turn: each takes what the other has left."""
     table = old_layout()
-    one, other = table.compact(step_bytes=1), opened(table.storage).compact(step_bytes=1)
+    one, other = table.compact(step_bytes=1), opened(core_of(table).storage).compact(step_bytes=1)
     for _ in range(3):
         next(one, None)
         next(other, None)
     assert list(one) == list(other) == []
-    assert ids(opened(table.storage)) == list(range(10))
+    assert ids(opened(core_of(table).storage)) == list(range(10))
 
 
 def test_a_file_that_goes_while_a_step_reads_it_is_a_conflict() -> None:
@@ -66,11 +66,11 @@ def test_a_file_that_goes_while_a_step_reads_it_is_a_conflict() -> None:
             return super().compact(snapshot, files)
 
     with pytest.raises(CommitConflict, match="removed or rewritten"):
-        list(Table(table.storage, Engines(Overtaken())).compact())
-    assert {f.path for f in table.refresh().files()} < {f.path for f in table.storage.list("data")}
-    assert len(table.storage.list("data")) == 5
+        list(Table(core_of(table).storage, Engines(Overtaken())).compact())
+    assert {f.path for f in table.refresh().files()} < {f.path for f in core_of(table).storage.list("data")}
+    assert len(core_of(table).storage.list("data")) == 5
     list(table.compact())
-    assert ids(opened(table.storage)) == list(range(2, 10))
+    assert ids(opened(core_of(table).storage)) == list(range(2, 10))
 
 
 def test_a_transaction_cannot_remove_what_its_base_does_not_have() -> None:
@@ -78,10 +78,10 @@ def test_a_transaction_cannot_remove_what_its_base_does_not_have() -> None:
     table = old_layout()
     (stale,) = table.files("app = 'B'")
     table.delete("app = 'B'")
-    transaction = table.transaction("compact")
+    transaction = core_of(table).transaction("compact")
     transaction.remove([stale])
     with pytest.raises(CommitConflict, match=r"1 of the files this transaction replaces, such as data/.* are not in"):
-        table.commit(transaction)
+        core_of(table).commit(transaction)
 
 
 def test_steps_are_as_large_as_was_asked() -> None:
@@ -104,7 +104,7 @@ def test_a_rule_alone_makes_files_worth_moving() -> None:
     assert {f.rule_id for f in table.files()} == {table.state.current_rule_id}
     assert list(table.compact()) == []
     assert ids(table) == list(range(10))
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 @st.composite
@@ -119,7 +119,7 @@ def interruptions(draw: st.DrawFn) -> list[tuple[str, str]]:
 def test_compaction_among_any_other_writes(data: st.DataObject, step_bytes: int) -> None:
     """Between any two steps another object appends, removes, replaces or compacts; rows are those of a list."""
     table = old_layout()
-    other = opened(table.storage)
+    other = opened(core_of(table).storage)
     rows = {(app, 2 * i + j) for i, app in enumerate(APPS) for j in range(2)}
     fresh = iter(range(100, 10_000))
     steps = table.compact(step_bytes=step_bytes)
@@ -128,12 +128,12 @@ def test_compaction_among_any_other_writes(data: st.DataObject, step_bytes: int)
             rows = _interrupt(other, kind, app, rows, fresh)
         if next(steps, None) is None:
             break
-        assert ids(opened(table.storage)) == sorted(i for _, i in rows)
+        assert ids(opened(core_of(table).storage)) == sorted(i for _, i in rows)
     list(table.compact())
-    found = opened(table.storage).scan().to_arrow()
+    found = opened(core_of(table).storage).scan().to_arrow()
     assert set(zip(found.column("app").to_pylist(), found.column("id").to_pylist(), strict=True)) == rows
     assert found.num_rows == len(rows)
-    check_files(table.storage, table.refresh().state, table.files())
+    check_files(core_of(table).storage, table.refresh().state, table.files())
 
 
 def _interrupt(

@@ -11,7 +11,7 @@ from coalesce.errors import CommitConflict
 from coalesce.model.rule import RuleRequest, group, keep_all, small
 from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.support.examples import examples
 from tests.table.examples import create, events, opened
 from tests.table.stores import MemoryStorage
@@ -92,7 +92,7 @@ class ConcurrentTransactions(RuleBasedStateMachine):
 
     def _begin(self, who: int, kind: str, applies: tuple[str, int] | None = None) -> Begun:
         table = self.tables[who]
-        transaction = table.transaction(kind, applies=applies)
+        transaction = core_of(table).transaction(kind, applies=applies)
         return Begun(table, transaction, kind, table.version, applies=applies)
 
     def append(self, who: int, apps: list[str], applies: tuple[str, int] | None = None) -> Begun:
@@ -100,16 +100,16 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         work = self._begin(who, "append", applies)
         ids = list(range(self.next_id, self.next_id + len(apps)))
         self.next_id += len(apps)
-        work.transaction.add(work.table.engines.rows.write(work.table.snapshot(), events(apps, ids)))
+        work.transaction.add(core_of(work.table).engines.rows.write(core_of(work.table).snapshot(), events(apps, ids)))
         work.adds = frozenset(zip(ids, apps, strict=True))
         return work
 
     def delete(self, who: int, apps: frozenset[str]) -> Begun:
         """Rewrite the files that hold these apps' rows and others."""
         work = self._begin(who, "delete")
-        snapshot, listed = work.table.snapshot(), ", ".join(f"'{app}'" for app in sorted(apps))
-        predicate = work.table.bound(f"app IN ({listed})")
-        engine = work.table.engines.rows
+        snapshot, listed = core_of(work.table).snapshot(), ", ".join(f"'{app}'" for app in sorted(apps))
+        predicate = core_of(work.table).bound(f"app IN ({listed})")
+        engine = core_of(work.table).engines.rows
         removal.remove(work.transaction, predicate, lambda files, drop: engine.rewrite(snapshot, files, drop))
         work.deletes = apps
         return work
@@ -118,7 +118,7 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         """As `Table.rollback` does it, up to the commit."""
         work = self._begin(who, "rollback")
         work.target = max(0, work.base - back)
-        old = work.table.log.load(work.target)
+        old = core_of(work.table).log.load(work.target)
         work.transaction.exclusive = True
         work.transaction.change(lambda head: removal.rolled_back(head, old))
         work.transaction.replace_manifests(old.manifests)
@@ -143,7 +143,7 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         since = self.model[work.base + 1 :]
         done_before = work.applies is not None and self.applied.get(work.applies[0], -1) >= work.applies[1]
         try:
-            version = work.table.commit(work.transaction)
+            version = core_of(work.table).commit(work.transaction)
         except CommitConflict:
             assert self._is_justified(work, since), f"{work.kind} begun at {work.base} conflicts with nothing"
             return

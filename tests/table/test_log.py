@@ -20,6 +20,7 @@ from coalesce.manifest.paths import LATEST_HINT, version_path
 from coalesce.storage.local import LocalStorage
 from coalesce.storage.objects import ObjectStorage
 from coalesce.table.commit.log import Log
+from coalesce.table.table import core_of
 from tests.s3 import S3Location
 from tests.table.examples import add_files, create, events, grow, ids, named_files, opened
 from tests.table.stores import FailingStorage, MemoryStorage
@@ -303,14 +304,14 @@ def test_a_commit_never_lands_on_another_table_in_the_same_place(appends: int) -
     old = create(storage)
     for i in range(2):
         old.append(events("A", [i]))
-    begun = old.transaction("append", applies=("job", 1))
+    begun = core_of(old).transaction("append", applies=("job", 1))
     begun.add(named_files(old, ["A"]))
     storage.files.clear()
     new = create(storage)
     for i in range(appends):
         new.append(events("B", [100 + i]), applies=("job", i + 1))
     with pytest.raises(CommitConflict, match="dropped and created again"):
-        old.commit(begun)
+        core_of(old).commit(begun)
     there = [100 + i for i in range(appends)]
     assert ids(opened(storage)) == there
     assert ids(old.refresh()) == there
@@ -363,10 +364,10 @@ def test_a_version_that_could_not_be_read_is_not_committed(damage: dict[str, str
     """Whatever comes past the checks of arguments, the table stays readable."""
     storage = MemoryStorage()
     table = create(storage)
-    change = table.transaction("set_properties")
+    change = core_of(table).transaction("set_properties")
     change.change(lambda head: replace(head, properties=damage))
     with pytest.raises(SchemaError, match=f"'set_properties' cannot be committed:.*{reason}"):
-        table.commit(change)
+        core_of(table).commit(change)
     assert opened(storage).version == 0
 
 

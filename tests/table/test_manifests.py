@@ -22,7 +22,7 @@ from coalesce.plan.index import ManifestIndex
 from coalesce.predicate.expr import InSet, Reference
 from coalesce.storage.local import LocalStorage
 from coalesce.table.commit.manifests import ManifestCache, Manifests
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.builders import make_version
 from tests.table.examples import add_files, create
 
@@ -34,7 +34,7 @@ def make_table(directory: Path, manifests: int) -> Table:
     table = create(LocalStorage(directory))
     for n in range(manifests):
         add_files(table, [f"app-{n:03d}-{i:03d}" for i in range(100)])
-    table.manifests = Manifests(table.storage, ManifestCache())
+    core_of(table).manifests = Manifests(core_of(table).storage, ManifestCache())
     return table
 
 
@@ -42,15 +42,15 @@ def test_the_cache_never_holds_more_than_its_bound(tmp_path: Path) -> None:
     """Plans over more than fits give the right answer, and what was used last is what is left."""
     table = make_table(tmp_path, 10)
     refs = table.state.manifests
-    size = table.manifests.load(refs[0], table.state).nbytes
+    size = core_of(table).manifests.load(refs[0], table.state).nbytes
     cache = ManifestCache(capacity=size * 4)
-    table.manifests = Manifests(table.storage, cache)
+    core_of(table).manifests = Manifests(core_of(table).storage, cache)
     for _ in range(2):
         assert table.plan("app LIKE 'app-00%'").file_count == 1000
         assert 0 < cache.total <= cache.capacity
         assert 2 <= len(cache) <= 4
-    assert cache.get(table.manifests.key(refs[-1], table.state)) is not None
-    assert cache.get(table.manifests.key(refs[0], table.state)) is None
+    assert cache.get(core_of(table).manifests.key(refs[-1], table.state)) is not None
+    assert cache.get(core_of(table).manifests.key(refs[0], table.state)) is None
 
 
 def test_a_copy_under_the_same_relative_name_is_read_for_itself(
@@ -86,7 +86,7 @@ def test_manifests_are_read_at_the_same_time(tmp_path: Path) -> None:
             waiting -= 1
             return super().read(path)
 
-    table.manifests = Manifests(Slow(tmp_path), ManifestCache())
+    core_of(table).manifests = Manifests(Slow(tmp_path), ManifestCache())
     assert [f.path for f in table.plan().files] == [f.path for f in make_reader(table).plan().files]
     assert most > 6
     most = 0
@@ -96,10 +96,10 @@ def test_manifests_are_read_at_the_same_time(tmp_path: Path) -> None:
 
 def make_reader(table: Table) -> Table:
     """Another one of the same table, that reads one manifest after the other."""
-    other = Table(table.storage, table.engines, version=table.state)
-    other.manifests = Manifests(table.storage, ManifestCache())
+    other = Table(core_of(table).storage, core_of(table).engines, version=table.state)
+    core_of(other).manifests = Manifests(core_of(table).storage, ManifestCache())
     for ref in table.state.manifests:
-        other.manifests.load(ref, table.state)
+        core_of(other).manifests.load(ref, table.state)
     return other
 
 
@@ -107,9 +107,9 @@ def test_a_manifest_that_is_used_stays(tmp_path: Path) -> None:
     """Least recently used means used, not loaded."""
     table = make_table(tmp_path, 4)
     first, *others = table.state.manifests
-    size = table.manifests.load(first, table.state).nbytes
+    size = core_of(table).manifests.load(first, table.state).nbytes
     cache = ManifestCache(capacity=size * 5 // 2)
-    manifests = Manifests(table.storage, cache)
+    manifests = Manifests(core_of(table).storage, cache)
     held = manifests.load(first, table.state)
     for ref in others:
         manifests.load(ref, table.state)
@@ -120,15 +120,15 @@ def test_what_an_index_grows_by_counts(tmp_path: Path) -> None:
     """Values and statistics that plans ask for are counted when the manifest is next used, and others make room."""
     table = make_table(tmp_path, 3)
     cache = ManifestCache()
-    table.manifests = Manifests(table.storage, cache)
+    core_of(table).manifests = Manifests(core_of(table).storage, cache)
     table.plan("dt = DATE '2026-05-17'")
     before = cache.total
     table.plan("app = 'app-001-001' AND id > 5")
     table.plan("app = 'app-001-001' AND id > 5")
-    held = [cache.get(table.manifests.key(r, table.state)) for r in table.state.manifests]
+    held = [cache.get(core_of(table).manifests.key(r, table.state)) for r in table.state.manifests]
     assert cache.total == sum(index.nbytes for index in held if index is not None) > before
     cache.capacity = cache.total - 1
-    assert cache.get(table.manifests.key(table.state.manifests[-1], table.state)) is not None
+    assert cache.get(core_of(table).manifests.key(table.state.manifests[-1], table.state)) is not None
     assert len(cache) == 2
     cache.clear()
     assert (len(cache), cache.total) == (0, 0)
@@ -138,7 +138,7 @@ def test_one_manifest_stays_however_large(tmp_path: Path) -> None:
     """A bound that nothing fits into must not make each plan load the same manifest again and again."""
     table = make_table(tmp_path, 2)
     cache = ManifestCache(capacity=1)
-    table.manifests = Manifests(table.storage, cache)
+    core_of(table).manifests = Manifests(core_of(table).storage, cache)
     assert table.plan().file_count == 200
     assert len(cache) == 1
 

@@ -12,7 +12,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.predicate.expr import Bound
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines, Rewritten, Snapshot
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.table.examples import create, events, ids
 from tests.table.stores import MemoryStorage
 
@@ -26,7 +26,7 @@ def table_of(apps: list[str | None], numbers: list[int]) -> Table:
 
 def stored(table: Table) -> set[str]:
     """Every file of the table but the hint."""
-    return {f.path for f in table.storage.list("")}
+    return {f.path for f in core_of(table).storage.list("")}
 
 
 def test_rows_that_do_not_match_are_refused() -> None:
@@ -101,7 +101,7 @@ def test_what_needs_spark_is_found_before_anything_is_written(allow_outside: boo
 def test_a_conflict_leaves_no_files() -> None:
     """An overwrite that another writer overtakes takes its data files and manifests away again."""
     table = table_of(["A", "B"], [1, 2])
-    other = Table(table.storage, Engines(ArrowEngine()))
+    other = Table(core_of(table).storage, Engines(ArrowEngine()))
 
     class Overtaken(ArrowEngine):
         """Another writer commits while the shared file is written again."""
@@ -111,12 +111,12 @@ def test_a_conflict_leaves_no_files() -> None:
             other.append(events("A", [3]))
             return super().rewrite(snapshot, files, drop)
 
-    slow = Table(table.storage, Engines(Overtaken()))
+    slow = Table(core_of(table).storage, Engines(Overtaken()))
     with pytest.raises(CommitConflict):
         slow.overwrite(events("A", [10]), "app = 'A'")
     named = {f.path for f in other.files()}
-    assert {f.path for f in table.storage.list("data")} == named
-    assert {f.path for f in table.storage.list("_coalesce/manifests")} == {
+    assert {f.path for f in core_of(table).storage.list("data")} == named
+    assert {f.path for f in core_of(table).storage.list("_coalesce/manifests")} == {
         m.path for v in other.history() for m in v.manifests
     }
     assert ids(other) == [1, 2, 3]

@@ -12,7 +12,7 @@ from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines, Rewritten
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 from tests.table.stores import MemoryStorage
 
@@ -36,30 +36,29 @@ def started() -> Table:
 
 def opened(table: Table) -> Table:
     """The table as another process would open it."""
-    return Table(table.storage, Engines(ArrowEngine()))
+    return Table(core_of(table).storage, Engines(ArrowEngine()))
 
 
 def begin_append(table: Table) -> Transaction:
     """An append that is written and not committed."""
-    begun = table.transaction("append")
-    begun.add(table.engines.rows.write(table.snapshot(), rows(["C"], [3])))
+    begun = core_of(table).transaction("append")
+    begun.add(core_of(table).engines.rows.write(core_of(table).snapshot(), rows(["C"], [3])))
     return begun
 
 
 def begin_delete(table: Table) -> Transaction:
     """A delete that has rewritten the shared file and is not committed."""
-    begun = table.transaction("delete")
-    snapshot = table.snapshot()
-    removal.remove(
-        begun, table.bound("app = 'A'"), lambda files, drop: table.engines.rows.rewrite(snapshot, files, drop)
-    )
+    begun = core_of(table).transaction("delete")
+    snapshot = core_of(table).snapshot()
+    rows = core_of(table).engines.rows
+    removal.remove(begun, core_of(table).bound("app = 'A'"), lambda files, drop: rows.rewrite(snapshot, files, drop))
     return begun
 
 
 def begin_compact(table: Table) -> Transaction:
     """A compaction that has moved the rows and is not committed."""
-    begun = table.transaction("compact")
-    begun.add(table.engines.rows.compact(table.snapshot(), table.files()))
+    begun = core_of(table).transaction("compact")
+    begun.add(core_of(table).engines.rows.compact(core_of(table).snapshot(), table.files()))
     begun.remove(table.files())
     return begun
 
@@ -109,7 +108,7 @@ def test_a_schema_that_shows_less_of_the_rows_is_a_conflict(change: str, begin: 
     make, message = REFUSED[change]
     make(other)
     with pytest.raises(CommitConflict, match=message):
-        table.commit(begun)
+        core_of(table).commit(begun)
     assert opened(table).version == other.version
 
 
@@ -120,13 +119,13 @@ def test_other_changes_carry_the_rows_over(change: str, begin: Callable[[Table],
     table, twin = started(), started()
     begun = begin(table)
     CARRIED[change](opened(table))
-    table.commit(begun)
+    core_of(table).commit(begun)
 
-    twin.commit(begin(twin))
+    core_of(twin).commit(begin(twin))
     CARRIED[change](twin)
     expected, found = (t.scan().to_arrow().to_pylist() for t in (opened(twin), opened(table)))
     assert sorted(found, key=repr) == sorted(expected, key=repr)
-    check_files(table.storage, table.state, table.files())
+    check_files(core_of(table).storage, table.state, table.files())
 
 
 def test_a_column_that_a_rollback_brings_back_is_not_lost() -> None:
@@ -136,7 +135,7 @@ def test_a_column_that_a_rollback_brings_back_is_not_lost() -> None:
     begun = begin_delete(table)
     opened(table).rollback(1)
     with pytest.raises(CommitConflict, match="column 'x' is there again"):
-        table.commit(begun)
+        core_of(table).commit(begun)
     assert sorted(opened(table).scan().to_arrow().column("x").to_pylist()) == ["x1", "x2"]
 
 
@@ -147,18 +146,20 @@ def test_a_rollback_behind_the_column_is_a_conflict() -> None:
     begun = begin_append(table)
     opened(table).rollback(1)
     with pytest.raises(CommitConflict, match="column 'y' is gone"):
-        table.commit(begun)
+        core_of(table).commit(begun)
 
 
 def test_a_required_column_that_nobody_filled_is_a_conflict() -> None:
     """A table that began again, with a required column more: the rows would be NULL there."""
     schema = pa.schema([("app", pa.string()), ("n", pa.int64())])
     table = create_table(MemoryStorage(), Engines(ArrowEngine()), schema)
-    begun = table.transaction("append")
-    begun.add(table.engines.rows.write(table.snapshot(), pa.table({"app": ["A"], "n": [1]}, schema=schema)))
+    begun = core_of(table).transaction("append")
+    begun.add(
+        core_of(table).engines.rows.write(core_of(table).snapshot(), pa.table({"app": ["A"], "n": [1]}, schema=schema))
+    )
     opened(table).replace_schema(schema.append(pa.field("r", pa.int64(), nullable=False)))
     with pytest.raises(CommitConflict, match="column 'r' is new and required"):
-        table.commit(begun)
+        core_of(table).commit(begun)
     assert opened(table).count() == 0
 
 
@@ -168,10 +169,10 @@ def test_a_delete_by_a_column_of_another_type_sees_what_was_added() -> None:
     table = create_table(MemoryStorage(), Engines(ArrowEngine()), schema, partition_by=["d"])
     day = coalesce.col("d") == "2026-05-17"
     table.append(pa.table({"d": pa.array([20_590], pa.int32()).cast(pa.date32()), "n": [1]}))
-    begun = table.transaction("delete")
-    removal.remove(begun, table.bound(day), lambda _files, _drop: Rewritten([], []))
+    begun = core_of(table).transaction("delete")
+    removal.remove(begun, core_of(table).bound(day), lambda _files, _drop: Rewritten([], []))
     other = opened(table)
     other.widen_column("d", "timestamp_ntz")
     other.append(pa.table({"d": pa.array([20_590 * 86_400_000_000]).cast(pa.timestamp("us")), "n": [2]}))
     with pytest.raises(CommitConflict, match="rows that may match"):
-        table.commit(begun)
+        core_of(table).commit(begun)

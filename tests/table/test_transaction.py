@@ -26,23 +26,24 @@ from coalesce.table import removal
 from coalesce.table.commit import transaction as transactions
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.result import WriteResult
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.table.examples import add_files, create, events, ids, named_files, opened
 from tests.table.stores import FailingStorage, InterruptedStorage, LosingStorage, MemoryStorage
 
 
 def begin_append(table: Table, apps: str | list[str], ids_: list[int]) -> Transaction:
     """An append with its data files written and its commit still to come."""
-    begun = table.transaction("append")
-    begun.add(table.engines.rows.write(table.snapshot(), events(apps, ids_)))
+    begun = core_of(table).transaction("append")
+    begun.add(core_of(table).engines.rows.write(core_of(table).snapshot(), events(apps, ids_)))
     return begun
 
 
 def begin_delete(table: Table, where: str) -> Transaction:
     """A delete with the shared files rewritten and its commit still to come."""
-    begun = table.transaction("delete")
-    snapshot = table.snapshot()
-    removal.remove(begun, table.bound(where), lambda files, drop: table.engines.rows.rewrite(snapshot, files, drop))
+    begun = core_of(table).transaction("delete")
+    snapshot = core_of(table).snapshot()
+    rows = core_of(table).engines.rows
+    removal.remove(begun, core_of(table).bound(where), lambda files, drop: rows.rewrite(snapshot, files, drop))
     return begun
 
 
@@ -61,8 +62,8 @@ def test_appends_never_conflict() -> None:
     """Each lands on whatever is newest by then, in whatever order they were begun."""
     one, other = tables()
     first, second = begin_append(one, "A", [10]), begin_append(other, "A", [11])
-    assert other.commit(second).number == 2
-    assert one.commit(first).number == 3
+    assert core_of(other).commit(second).number == 2
+    assert core_of(one).commit(first).number == 3
     assert ids(one) == [1, 2, 3, 10, 11]
 
 
@@ -71,7 +72,7 @@ def test_a_delete_and_an_append_of_another_app_both_land() -> None:
     one, other = tables()
     delete = begin_delete(one, "app = 'A'")
     other.append(events("B", [10]))
-    one.commit(delete)
+    core_of(one).commit(delete)
     assert ids(one) == [2, 3, 10]
 
 
@@ -81,7 +82,7 @@ def test_a_delete_and_an_append_of_the_same_app_conflict() -> None:
     delete = begin_delete(one, "app = 'A'")
     other.append(events("A", [10]))
     with pytest.raises(CommitConflict, match=r"rows that may match .*'A'.* were added since version 1"):
-        one.commit(delete)
+        core_of(one).commit(delete)
     assert ids(one.refresh()) == [1, 2, 3, 10]
 
 
@@ -90,7 +91,7 @@ def test_a_delete_of_rows_the_new_tuples_cannot_be() -> None:
     one, other = tables()
     delete = begin_delete(one, "app IN ('A', 'C') AND dt = DATE '2026-05-18'")
     other.append(events(["A", "C"], [10, 11]))  # both of the day before
-    one.commit(delete)
+    core_of(one).commit(delete)
     assert ids(one) == [1, 2, 3, 10, 11]
 
 
@@ -99,36 +100,36 @@ def test_a_delete_by_another_column_is_judged_by_statistics() -> None:
     one, other = tables()
     delete = begin_delete(one, "id < 3")
     other.append(events("A", [10]))
-    one.commit(delete)
+    core_of(one).commit(delete)
     assert ids(one) == [3, 10]
     delete = begin_delete(one, "id < 11")
     other.append(events("A", [5, 20]))
     with pytest.raises(CommitConflict):
-        one.commit(delete)
+        core_of(one).commit(delete)
 
 
 def test_rows_whose_tuples_are_unknown_conflict_with_every_delete() -> None:
     """Missing knowledge is never taken for a no."""
     one, other = tables()
     delete = begin_delete(one, "app = 'A'")
-    begun = other.transaction("append")
+    begun = core_of(other).transaction("append")
     begun.add([DataFile(path="data/x/unknown.parquet", spec_id=0, rows=1, bytes=1)])
-    other.commit(begun)
+    core_of(other).commit(begun)
     with pytest.raises(CommitConflict):
-        one.commit(delete)
+        core_of(one).commit(delete)
 
 
 def test_two_deletes_of_the_same_file_conflict() -> None:
     """Of a whole file, and of different rows in a shared one: each rewrote it without seeing the other."""
     one, other = tables()
     first, second = begin_delete(one, "app = 'C'"), begin_delete(other, "app = 'C'")
-    other.commit(second)
+    core_of(other).commit(second)
     with pytest.raises(CommitConflict, match="removed or rewritten by another commit since version 1"):
-        one.commit(first)
+        core_of(one).commit(first)
     first, second = begin_delete(one.refresh(), "app = 'A'"), begin_delete(other, "app = 'B'")
-    other.commit(second)
+    core_of(other).commit(second)
     with pytest.raises(CommitConflict, match="removed or rewritten"):
-        one.commit(first)
+        core_of(one).commit(first)
     assert ids(one.refresh()) == [1]
 
 
@@ -136,8 +137,8 @@ def test_two_deletes_of_different_files_both_land() -> None:
     """Also when both names stand in one manifest, which each has to write again."""
     one, other = tables()
     first, second = begin_delete(one, "app = 'C'"), begin_delete(other, "app IN ('A', 'B')")
-    other.commit(second)
-    one.commit(first)
+    core_of(other).commit(second)
+    core_of(one).commit(first)
     assert ids(one) == []
     assert one.state.manifests == ()
 
@@ -154,7 +155,7 @@ def test_a_merge_is_no_conflict() -> None:
     other.append(events("new", [100]))
     other.append(events("new", [101]))
     assert not before & {m.path for m in other.state.manifests}  # they were merged
-    one.commit(delete)
+    core_of(one).commit(delete)
     assert ids(one) == [*range(3), *range(4, 15), 100, 101]
 
 
@@ -165,7 +166,7 @@ def test_a_rollback_that_brings_rows_back_conflicts() -> None:
     delete = begin_delete(one, "app = 'C'")
     other.rollback(1)
     with pytest.raises(CommitConflict, match="were added since version 2"):
-        one.commit(delete)
+        core_of(one).commit(delete)
     assert ids(one.refresh()) == [1, 2, 3]
 
 
@@ -175,11 +176,11 @@ def test_a_rollback_that_brings_rows_back_conflicts() -> None:
 def test_two_changes_of_metadata_conflict() -> None:
     """Each was made of what the table was; the second would undo the first."""
     one, other = tables()
-    change = one.transaction("set_properties")
+    change = core_of(one).transaction("set_properties")
     change.change(lambda head: replace(head, properties={"a": "1"}))
     other.set_properties({"b": "2"})
     with pytest.raises(CommitConflict, match="were changed in version 2"):
-        one.commit(change)
+        core_of(one).commit(change)
     assert one.refresh().state.properties == {"b": "2"}
 
 
@@ -188,11 +189,11 @@ def test_a_change_of_metadata_and_an_append_both_land() -> None:
     one, other = tables()
     begun = begin_append(one, ["A", "C"], [10, 11])
     other.set_rule(keep_all())
-    one.commit(begun)
-    change = one.transaction("set_properties")
+    core_of(one).commit(begun)
+    change = core_of(one).transaction("set_properties")
     change.change(lambda head: replace(head, properties={"a": "1"}))
     other.append(events("A", [12]))
-    one.commit(change)
+    core_of(one).commit(change)
     assert ids(one) == [1, 2, 3, 10, 11, 12]
     assert ids(one, "app = 'A'") == [1, 10, 12]
     assert {f.rule_id for f in one.files()} == {0, 1}
@@ -212,11 +213,11 @@ def test_a_feature_that_came_in_between_stops_the_commit() -> None:
     """A writer that does not know a feature must not write, also if it did not have to know it when it began."""
     one, other = tables()
     begun = begin_append(one, "A", [10])
-    change = other.transaction("upgrade")
+    change = core_of(other).transaction("upgrade")
     change.change(lambda head: replace(head, writer_features=head.writer_features | {"rowFilters"}))
-    other.commit(change)
+    core_of(other).commit(change)
     with pytest.raises(UnsupportedFeature, match="version 2 uses rowFilters"):
-        one.commit(begun)
+        core_of(one).commit(begun)
     with pytest.raises(UnsupportedFeature, match="rowFilters"):
         one.append(events("A", [11]))
     assert ids(one.refresh()) == [1, 2, 3]
@@ -382,12 +383,12 @@ def test_a_rollback_that_keeps_every_column_sets_no_flag() -> None:
 def test_a_rollback_conflicts_with_every_other_commit() -> None:
     """It replaces the whole table, so it must have seen the whole table."""
     one, other = tables()
-    begun = one.transaction("rollback")
+    begun = core_of(one).transaction("rollback")
     begun.exclusive = True
     begun.replace_manifests(())
     other.append(events("C", [10]))
     with pytest.raises(CommitConflict, match="version 2 was committed while 'rollback' was under way"):
-        one.commit(begun)
+        core_of(one).commit(begun)
 
 
 def test_a_rollback_to_a_version_that_is_not_there() -> None:
@@ -419,12 +420,12 @@ def test_two_that_write_the_same_sequence_at_once_apply_it_once() -> None:
     one, other = tables()
     begun = []
     for table in (one, other):
-        transaction = table.transaction("append", applies=("job", 1))
-        transaction.add(table.engines.rows.write(table.snapshot(), events("A", [10])))
+        transaction = core_of(table).transaction("append", applies=("job", 1))
+        transaction.add(core_of(table).engines.rows.write(core_of(table).snapshot(), events("A", [10])))
         begun.append(transaction)
-    first, second = one.commit(begun[0]), other.commit(begun[1])
+    first, second = core_of(one).commit(begun[0]), core_of(other).commit(begun[1])
     assert first == second
-    assert ids(opened(one.storage)) == [1, 2, 3, 10]
+    assert ids(opened(core_of(one).storage)) == [1, 2, 3, 10]
 
 
 WRITES: list[Callable[[Table, Any], WriteResult]] = [
@@ -443,13 +444,13 @@ def test_every_write_can_be_made_once(write: Callable[[Table, Any], WriteResult]
     """Repeated, it changes nothing and writes no file, though rows that it would remove have come since."""
     one, other = tables()
     first = write(one, ("job", 7))
-    assert opened(one.storage).state.applied == {"job": 7}
+    assert opened(core_of(one).storage).state.applied == {"job": 7}
     one.append(events("A", [11]))
-    before = ids(one), {f.path for f in one.storage.list("")}
+    before = ids(one), {f.path for f in core_of(one).storage.list("")}
     for sequence in (7, 6):
         again = write(other, ("job", sequence))
         assert (again.version, again.committed) == (first.version + 1, False)
-    assert (ids(other), {f.path for f in one.storage.list("")}) == before
+    assert (ids(other), {f.path for f in core_of(one).storage.list("")}) == before
 
 
 @pytest.mark.parametrize("write", WRITES, ids=WRITE_NAMES)
@@ -475,10 +476,10 @@ def test_every_write_can_be_made_once(write: Callable[[Table, Any], WriteResult]
 def test_what_cannot_be_a_sequence_is_refused(write: Callable[[Table, Any], WriteResult], applies: Any) -> None:
     """Before anything is written: -5 counted as done long ago, and 2**70 is no 64-bit integer."""
     table, _ = tables()
-    before = {f.path for f in table.storage.list("")}
+    before = {f.path for f in core_of(table).storage.list("")}
     with pytest.raises(InvalidArgument, match=r"applies= is \(application, sequence\), a name and a number from 0"):
         write(table, applies)
-    assert {f.path for f in table.storage.list("")} == before
+    assert {f.path for f in core_of(table).storage.list("")} == before
 
 
 @pytest.mark.parametrize("sequence", [0, 2**63 - 1, np.int64(3)])
@@ -486,21 +487,21 @@ def test_the_least_and_the_greatest_sequence_are_kept(sequence: int) -> None:
     """Both ends of what the format can hold go through the version file."""
     table, other = tables()
     table.append(events("A", [10]), applies=("job", sequence))
-    assert opened(table.storage).state.applied == {"job": sequence}
+    assert opened(core_of(table).storage).state.applied == {"job": sequence}
     assert other.append(events("A", [10]), applies=("job", sequence)).version == table.version
 
 
 def test_a_sequence_that_another_writer_commits_meanwhile_leaves_no_files() -> None:
     """What was written for the commit that was not made is deleted again: data file and manifest."""
     one, other = tables()
-    engine = one.engines.rows
-    written = engine.write(one.snapshot(), events("A", [10]))
-    begun = one.transaction("append", applies=("job", 1))
+    engine = core_of(one).engines.rows
+    written = engine.write(core_of(one).snapshot(), events("A", [10]))
+    begun = core_of(one).transaction("append", applies=("job", 1))
     begun.add(written)
     other.append(events("A", [10]), applies=("job", 1))
-    before = {f.path for f in one.storage.list("")} - {written[0].path}
-    one.commit(begun)
-    assert {f.path for f in one.storage.list("")} == before
+    before = {f.path for f in core_of(one).storage.list("")} - {written[0].path}
+    core_of(one).commit(begun)
+    assert {f.path for f in core_of(one).storage.list("")} == before
 
 
 # --- row ids -----------------------------------------------------------------------------------------------------
@@ -527,11 +528,11 @@ def test_row_ids_are_dense_over_appends() -> None:
     chosen = random.Random(5)
     total = 0
     for _ in range(40):
-        begun = one.transaction("append")
+        begun = core_of(one).transaction("append")
         begun.add(named_files(one, ["A", "B", "C"][: chosen.randint(1, 3)], rows=chosen.randint(0, 9)))
         if chosen.random() < 0.5:
             total += int(add_files(other, ["D"], rows=chosen.randint(1, 9)).summary["rows_added"])
-        total += int(one.commit(begun).summary["rows_added"])
+        total += int(core_of(one).commit(begun).summary["rows_added"])
     ranges = [r for r in row_id_ranges(one) if r[0] != r[1]]
     assert ranges[0][0] == 0
     assert all(end == start for (_, end), (start, _) in pairwise(ranges))
@@ -556,7 +557,7 @@ def row_ids(table: Table) -> dict[int, tuple[int, int]]:
 
     found = {}
     for entry in table.files():
-        with open_file(table.storage, entry, table.state) as file:
+        with open_file(core_of(table).storage, entry, table.state) as file:
             lineage = file.lineage()
             assert lineage is not None
             values = file.read([table.schema.field("id")], range(len(file.group_rows))).column("id").to_pylist()
@@ -574,9 +575,9 @@ def test_two_thousand_small_commits_leave_few_manifests() -> None:
     table = create(storage)
     most = 0
     for i in range(2000):
-        transaction = table.transaction("append")
+        transaction = core_of(table).transaction("append")
         transaction.add([replace(f, path=f"data/{i}.parquet") for f in named_files(table, [f"app {i}"])])
-        most = max(most, len(table.commit(transaction).manifests))
+        most = max(most, len(core_of(table).commit(transaction).manifests))
     assert most < 100
     assert len(table.state.manifests) < 100
     table = opened(storage)
@@ -655,7 +656,7 @@ def test_an_answer_that_is_lost_while_another_wins_is_a_lost_race() -> None:
     other = opened(storage)
     begun = begin_append(table, "A", [1])
     other.append(events("B", [2]))
-    assert table.commit(begun).number == 2
+    assert core_of(table).commit(begun).number == 2
     assert ids(table) == [1, 2]
 
 
@@ -696,7 +697,7 @@ def test_a_writer_that_is_always_overtaken_gives_up(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(storage, "put_if_absent", put_if_absent)
     with pytest.raises(CommitConflict, match="5 attempts to commit 'append' were each overtaken"):
-        table.commit(begun)
+        core_of(table).commit(begun)
     assert len(overtaking) == 5
 
 
@@ -772,15 +773,15 @@ def test_files_under_several_specs_go_to_a_manifest_each() -> None:
     """One manifest has one spec; one commit may have several."""
     storage = MemoryStorage()
     table = create(storage)
-    change = table.transaction("evolve")
+    change = core_of(table).transaction("evolve")
 
     def add_spec(head: Version) -> Version:
         spec = replace(head.spec, spec_id=1, fields=head.spec.fields[:1])
         return replace(head, specs=(*head.specs, spec), current_spec_id=1)
 
     change.change(add_spec)
-    table.commit(change)
-    begun = table.transaction("append")
+    core_of(table).commit(change)
+    begun = core_of(table).transaction("append")
     begun.add(
         [
             DataFile(
@@ -790,7 +791,7 @@ def test_files_under_several_specs_go_to_a_manifest_each() -> None:
             DataFile(path="data/c", spec_id=0, rows=1, bytes=1),
         ]
     )
-    table.commit(begun)
+    core_of(table).commit(begun)
     assert sorted((m.spec_id, m.files) for m in table.state.manifests) == [(0, 2), (1, 1)]
     assert sorted(f.path for f in opened(storage).files()) == ["data/a", "data/b", "data/c"]
     assert sorted(f.path for f in opened(storage).files("app = 'b'")) == ["data/b", "data/c"]

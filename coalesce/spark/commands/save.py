@@ -32,7 +32,7 @@ from coalesce.spark.translate.schema import nullable
 from coalesce.table.commit.log import Log
 from coalesce.table.create import create_table
 from coalesce.table.engine import TARGET_FILE_BYTES, Engines
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 
 _MODES: Final = {
     "append": "append",
@@ -168,9 +168,9 @@ def _gone_if_it_fails(table: Table) -> Iterator[None]:
         raise
     except BaseException:
         with suppress(CoalesceError):
-            if Log(table.storage).newest() == 0:
-                table.storage.delete(version_path(0))
-                table.storage.delete(LATEST_HINT)
+            if Log(core_of(table).storage).newest() == 0:
+                core_of(table).storage.delete(version_path(0))
+                core_of(table).storage.delete(LATEST_HINT)
         raise
 
 
@@ -199,9 +199,9 @@ def check_same_table(table: Table, options: WriteOptions) -> None:
             "the table has another rule than smallColumns and smallBelow say; leave them out, or change the table with "
             "set_rule()."
         )
-    if size is not None and parse_bytes(size) != table.snapshot().target_file_bytes:
+    if size is not None and parse_bytes(size) != core_of(table).snapshot().target_file_bytes:
         raise SpecError(
-            f"files of the table become {table.snapshot().target_file_bytes:,} bytes large, not {size}; leave "
+            f"files of the table become {core_of(table).snapshot().target_file_bytes:,} bytes large, not {size}; leave "
             f"targetFileSize out, or change the table's property {TARGET_FILE_BYTES} with set_properties()."
         )
 

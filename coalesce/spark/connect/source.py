@@ -50,7 +50,7 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.engine import Engines, Snapshot
 from coalesce.table.match import outside, refusal
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from coalesce.table.written import WrittenFiles
 
 _TASK_BYTES: Final = 64 * 1024 * 1024  # files are read together up to this size
@@ -79,7 +79,7 @@ class PortableSource(DataSource):
         table = self._table(options)
         fields = _fields(table, options)
         check_given_columns(schema, spark_schema(fields))
-        return PortableReader(table.snapshot(), options, [f.name for f in fields], schema)
+        return PortableReader(core_of(table).snapshot(), options, [f.name for f in fields], schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """What writes rows and commits them once."""
@@ -92,8 +92,8 @@ class PortableSource(DataSource):
                 f"there is no coalesce table at {path}, and a source in Python makes none: do so with "
                 "coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark)."
             ) from None
-        check_columns(table.snapshot(), schema)
-        return PortableWriter(table.snapshot(), overwrite, options)
+        check_columns(core_of(table).snapshot(), schema)
+        return PortableWriter(core_of(table).snapshot(), overwrite, options)
 
     def _given(self) -> Mapping[str, str]:
         """The options, unless the catalog asks, where Spark does not tell a source in Python where a table lies."""
@@ -155,7 +155,7 @@ def _table_as(snapshot: Snapshot, time_zone: str, case_sensitive: bool) -> Table
 
 def _same_everywhere(snapshot: Snapshot, where: str | None) -> bool:
     """Whether a condition means the same in every time zone."""
-    west, east = (_table_as(snapshot, zone, False).bound(where) for zone in ("UTC", "+14:00"))
+    west, east = (core_of(_table_as(snapshot, zone, False)).bound(where) for zone in ("UTC", "+14:00"))
     return west == east
 
 
@@ -280,7 +280,7 @@ class PortableWriter(DataSourceArrowWriter):
         elif options.replaces_partitions(settings.overwrite_mode) and table.state.spec.fields:
             table.overwrite_partitions(written_files, applies=options.applies)
         else:
-            if table.bound(options.replace_where) != self._meant(settings):
+            if core_of(table).bound(options.replace_where) != self._meant(settings):
                 raise CommitConflict(
                     f"columns that {options.replace_where} names were changed while the rows were written; repeat the "
                     "operation on the newest version."
@@ -314,7 +314,7 @@ class PortableWriter(DataSourceArrowWriter):
     def _meant(self, settings: Settings) -> Bound:
         """What is to be replaced, by the columns of the version that the rows are written for."""
         table = _table_as(self.snapshot, self._time_zone(settings), settings.case_sensitive)
-        return table.bound(self.options.replace_where)
+        return core_of(table).bound(self.options.replace_where)
 
     def _time_zone(self, settings: Settings) -> str:
         return _zone(self.snapshot, self.options.replace_where, self.options.time_zone, settings.time_zone)
@@ -325,7 +325,7 @@ def _refuse_outside(table: Table, written: Sequence[Written], options: WriteOpti
     count = sum(message.outside for message in written)
     if count:
         example = next(message.example for message in written if message.outside)
-        raise refusal([outside(count, table.bound(options.replace_where), example)])
+        raise refusal([outside(count, core_of(table).bound(options.replace_where), example)])
 
 
 def check_columns(snapshot: Snapshot, schema: StructType) -> None:

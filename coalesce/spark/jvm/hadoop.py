@@ -96,6 +96,12 @@ class HadoopStorage:
         self._scheme = scheme.lower()
         self._create = create or _CREATE_BY_SCHEME.get(self._scheme)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise StorageError(
+            f"{self._root} is reached through this process's Spark session, and a table there cannot be pickled: "
+            "open it again on the other side, or hand over its rows."
+        )
+
     @property
     def root(self) -> str:
         """The location as it was given."""

@@ -1,0 +1,204 @@
+"""Rows into a table and out of it: each write is one commit, or nothing."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coalesce.arguments import check_flag, check_integer, check_settings
+from coalesce.errors import SchemaError
+from coalesce.predicate.expr import TRUE
+from coalesce.predicate.normalize import has_opaque
+from coalesce.table import removal
+from coalesce.table.commit.transaction import Transaction
+from coalesce.table.core import Applies, Where
+from coalesce.table.engine import COUNTED, check_layout
+from coalesce.table.newcolumns import STRICT, check_schema_mode
+from coalesce.table.reading import TableReader
+from coalesce.table.result import WriteResult
+from coalesce.table.tuples import among
+
+
+class TableWriter(TableReader):
+    """A table whose rows can change."""
+
+    def append(
+        self, data: object, *, applies: Applies = None, layout: str | None = None, schema_mode: str = STRICT
+    ) -> WriteResult:
+        """Add rows.
+
+        * `data`: a pyarrow table, batch or reader, a pandas data frame, or, if the table was opened with `spark=`, a
+          Spark DataFrame. Columns go by name; those that are missing hold their default, or NULL.
+        * `applies`: `(application, sequence)`: once a write of the application with this number, or a later one, was
+          committed, it is not made again.
+        * `layout`: `"known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those
+          the table has; otherwise the property `write.layout` says.
+        * `schema_mode`: `"strict"`, or `"merge"`: columns that the table lacks are added to it in the same commit,
+          and types that are wider are widened.
+
+        Raises `SchemaError`, before anything is written, with all that does not fit; `CommitConflict` if the columns
+        have changed meanwhile; `CommitUncertain` if the store does not say whether it happened.
+
+        >>> table.append(rows, applies=("nightly", 7)).rows_added
+        4
+        >>> table.append(rows, applies=("nightly", 7)).committed
+        False
+        >>> table.append(rows.append_column("note", pa.array(["a", "b", "c", "d"])), schema_mode="merge").version
+        3
+        >>> table.schema.names
+        ('dt', 'app', 'n', 'note')
+        """
+        check_layout(layout)
+        check_schema_mode(schema_mode)
+        core = self._core
+
+        def stage(transaction: Transaction) -> None:
+            version = core.receiving(transaction, data, schema_mode)
+            transaction.add(core.data_files(core.snapshot(layout, version), data), version.schema)
+
+        return core.write("append", applies, stage)
+
+    def delete(self, where: Where, *, applies: Applies = None) -> WriteResult:
+        """Remove the rows that match. Files all of whose rows match go by metadata, shared ones are rewritten.
+
+        * `where`: a condition, as for `plan`; None removes every row.
+        * `applies`: as for `append`.
+
+        Raises `PredicateError`, `NeedsSpark` for a condition that only Spark can evaluate, `CommitConflict` if rows
+        that may match were added meanwhile, or files that hold some were rewritten.
+
+        >>> table.delete("n > 2").rows_removed
+        2
+        """
+        core = self._core
+        return core.write(
+            "delete", applies, lambda transaction: removal.remove(transaction, core.bound(where), core.rewrite)
+        )
+
+    def truncate(self, *, applies: Applies = None) -> WriteResult:
+        """Remove all rows. Older versions still have them.
+
+        * `applies`: as for `append`.
+
+        Raises `CommitConflict` if rows were added meanwhile.
+
+        >>> table.truncate().rows_removed
+        4
+        """
+        core = self._core
+        return core.write("truncate", applies, lambda transaction: removal.remove(transaction, TRUE, core.rewrite))
+
+    def overwrite(
+        self,
+        data: object,
+        where: Where = None,
+        *,
+        allow_outside: bool = False,
+        applies: Applies = None,
+        layout: str | None = None,
+        schema_mode: str = STRICT,
+    ) -> WriteResult:
+        """Replace the rows that match `where` by `data`, in one commit.
+
+        * `data`: as for `append`.
+        * `where`: a condition, as for `plan`; without it all rows are replaced.
+        * `allow_outside`: take rows of `data`, too, that do not match `where` themselves. They would be added again
+          when the same overwrite is repeated, and are refused otherwise.
+        * `applies`, `layout`, `schema_mode`: as for `append`.
+
+        Raises what `append` and `delete` raise.
+
+        >>> result = table.overwrite(rows.filter(pa.compute.field("app") == "tiny"), "app = 'tiny'")
+        >>> result.rows_added, result.rows_removed
+        (1, 1)
+        """
+        check_flag(allow_outside, "allow_outside=")
+        check_layout(layout)
+        check_schema_mode(schema_mode)
+        core = self._core
+
+        def stage(transaction: Transaction) -> None:
+            predicate = core.bound(where)
+            version = core.receiving(transaction, data, schema_mode)
+            snapshot = core.snapshot(layout, version)
+            if not allow_outside and predicate != TRUE:
+                snapshot = replace(snapshot, within=core.bound(where, version.schema))
+            # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
+            if has_opaque(predicate):
+                removal.remove(transaction, predicate, core.rewrite)
+            transaction.add(core.data_files(snapshot, data), version.schema)
+            if not has_opaque(predicate):
+                removal.remove(transaction, predicate, core.rewrite)
+
+        return core.write("overwrite", applies, stage)
+
+    def overwrite_partitions(self, data: object, *, applies: Applies = None, schema_mode: str = STRICT) -> WriteResult:
+        """Replace exactly the logical partitions that `data` has rows of, in one commit.
+
+        A logical partition is one of the current partition fields; rows of it that were written under other fields go
+        as well. Rows are always counted first: there is no `layout=`.
+
+        * `data`, `applies`, `schema_mode`: as for `append`.
+
+        Raises what `append` and `delete` raise.
+
+        >>> result = table.overwrite_partitions(rows.slice(3))
+        >>> result.rows_added, result.rows_removed
+        (1, 1)
+        """
+        check_schema_mode(schema_mode)
+        core = self._core
+
+        def stage(transaction: Transaction) -> None:
+            version, spec = core.receiving(transaction, data, schema_mode), core.version.spec
+            if version.spec.types(version.schema) != spec.types(core.schema):
+                raise SchemaError("the rows would widen a partition column; do that first, with widen_column().")
+            added = core.data_files(core.snapshot(COUNTED, version), data)
+            transaction.add(added, version.schema)
+            predicate = among(removal.tuples_in(added, spec), spec, core.schema)
+            removal.remove(transaction, predicate, core.rewrite)
+
+        return core.write("overwrite_partitions", applies, stage)
+
+    def drop_partition(
+        self, partition: Mapping[str, object] | None = None, /, *, applies: Applies = None, **values: object
+    ) -> WriteResult:
+        """Remove a logical partition: the rows whose columns have exactly these values (None is NULL).
+
+        * `values`: the value of each column; a partition field that is no column goes by its own name, such as
+          `ts_day`. Fewer than all fields remove several logical partitions.
+        * `partition`: the same as a dict, such as `LogicalPartition.values`.
+        * `applies`: as for `append`.
+
+        Raises `SchemaError` for names and values that are none of the table's, and `CommitConflict` as `delete` does.
+
+        >>> table.drop_partition(dt="2026-05-17", app="tiny").rows_removed
+        1
+        >>> table.drop_partition(table.partitions()[0].values).rows_removed
+        2
+        """
+        named = {**({} if partition is None else check_settings(partition, "the values")), **values}
+        core = self._core
+
+        def stage(transaction: Transaction) -> None:
+            removal.remove(transaction, removal.equals(core.version, named), core.rewrite)
+
+        return core.write("drop_partition", applies, stage)
+
+    def rollback(self, version: int) -> WriteResult:
+        """Make an older version's state the newest: a new version with the old one's columns, fields, rule and files.
+
+        * `version`: the number of the older version.
+
+        Raises `VersionNotFound`, and `CommitConflict` if anything was committed meanwhile.
+
+        >>> _ = table.truncate()
+        >>> table.rollback(1).rows_added
+        4
+        """
+        number, core = check_integer(version, "the version"), self._core
+        transaction = core.transaction("rollback")
+        transaction.exclusive = True
+        old = core.log.load(number)
+        transaction.summary["to_version"] = number
+        transaction.change(lambda head: removal.rolled_back(head, old))
+        transaction.replace_manifests(old.manifests)
+        return core.committed(transaction)
