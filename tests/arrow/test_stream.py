@@ -21,7 +21,7 @@ from coalesce.model.rule import Group, RuleRequest
 from coalesce.storage.local import LocalStorage
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.arrow.generated import Generated, plain_rows, tables
 from tests.arrow.test_store import Failing
 from tests.builders import bound, make_plan_over, make_snapshot, make_version
@@ -133,7 +133,7 @@ def test_what_grows_within_a_stream_gets_its_own_files() -> None:
 def test_a_stream_that_fails_leaves_nothing(buffer_bytes: int) -> None:
     """The caller's own error comes through, no version is made, and no file is left."""
     table = table_with(buffer_bytes)
-    before = table.storage.list("")
+    before = core_of(table).storage.list("")
 
     def failing() -> Iterator[pa.RecordBatch]:
         yield from events(20)
@@ -141,7 +141,7 @@ def test_a_stream_that_fails_leaves_nothing(buffer_bytes: int) -> None:
 
     with pytest.raises(ConnectionError, match="the other side went away"):
         table.append(failing())
-    assert (table.refresh().count(), table.storage.list("")) == (0, before)
+    assert (table.refresh().count(), core_of(table).storage.list("")) == (0, before)
 
 
 @pytest.mark.parametrize("last", [{"app": ["a"], "n": ["x"]}, {"app": ["a"]}, {"app": [None], "n": [1]}, {"n": [1]}])
@@ -149,7 +149,7 @@ def test_a_late_batch_that_does_not_fit_leaves_nothing(last: dict[str, list[obje
     """Rows are checked as they come: those before are taken away again. Each batch may have its own columns."""
     schema = pa.schema([SCHEMA.field("app").with_nullable(False), SCHEMA.field("n")])
     table = create_table(MemoryStorage(), Engines(ArrowEngine(buffer_bytes=1_000)), schema, partition_by=["app"])
-    before = table.storage.list("")
+    before = core_of(table).storage.list("")
     parts = (b for stream in (events(20), [pa.record_batch(last)]) for b in stream)
     if set(last) == {"app"}:  # a column that is not there holds NULL
         table.append(parts)
@@ -157,18 +157,18 @@ def test_a_late_batch_that_does_not_fit_leaves_nothing(last: dict[str, list[obje
         return
     with pytest.raises(SchemaError, match="the rows do not fit the table"):
         table.append(parts)
-    assert table.storage.list("") == before
+    assert core_of(table).storage.list("") == before
 
 
 def test_a_row_outside_an_overwrite_is_found_wherever_it_comes() -> None:
     """What was written of the stream before it is taken away again."""
     table = table_with(1_000)
     table.append([{"app": "a", "n": 1}, {"app": "b", "n": 2}])
-    before = table.storage.list("")
+    before = core_of(table).storage.list("")
     parts = [*(batch(["a"] * 100) for _ in range(20)), batch(["a", "b"])]
     with pytest.raises(SchemaError, match="1 row does not match app = 'a'"):
         table.overwrite(iter(parts), "app = 'a'")
-    assert (table.storage.list(""), table.count()) == (before, 2)
+    assert (core_of(table).storage.list(""), table.count()) == (before, 2)
     table.overwrite(iter(parts[:-1]), "app = 'a'")
     assert (table.count("app = 'a'"), table.count("app = 'b'")) == (2_000, 1)
 
@@ -205,7 +205,7 @@ def test_what_was_applied_before_is_not_consumed() -> None:
 def test_a_lost_race_does_not_need_the_rows_again() -> None:
     """Another writer commits in between: the files are there, and only the version is made anew."""
     table = table_with(1_000)
-    other = Table(table.storage, Engines(ArrowEngine()))
+    other = Table(core_of(table).storage, Engines(ArrowEngine()))
 
     def stream() -> Iterator[pa.RecordBatch]:
         yield from events(5)
