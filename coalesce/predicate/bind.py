@@ -1,7 +1,7 @@
 """From names and typed literals to column ids and values of the columns' own types.
 
 Names resolve as Spark resolves them. A literal becomes what Spark 4, in ANSI mode, would compare the column with, said
-in the column's own type (`coercion.py` finds the common type, `cuts.py` the place of the literal in the column's).
+in the column's own type (`coercion.py` finds the common type, `own_type.py` the place of the literal in the column's).
 Where that is not certain to be exact, and wherever Spark would refuse or fail, the condition becomes Opaque: the file
 is kept, and Spark has the last word.
 """

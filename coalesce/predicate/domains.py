@@ -8,7 +8,7 @@
     KnownWhere  another domain at some places, nothing at the others
     Both        two domains that hold at once
 
-A domain over a spec's tuple column is made by `project.py`, over statistics by the planner, over rows by a scan.
+A domain over a spec's tuple column is made by `tuple_domains.py`, over statistics by the planner, over rows by a scan.
 """
 
 from collections.abc import Sequence

@@ -66,7 +66,7 @@ def test_one_query_reads_one_version(spark: "SparkSession", events: Table, monke
     look_up = versions.resolve
     seen: list[int] = []
 
-    def commit_after_the_first(*arguments: object, **options: object) -> versions.Resolved:
+    def commit_after_the_first(*arguments: object, **options: object) -> versions.QueriedVersion:
         found = look_up(*arguments, **options)  # type: ignore[arg-type]
         seen.append(found.version.number)
         if len(seen) == 1:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import coalesce
 from coalesce.errors import CoalesceError, VersionNotFound
 from coalesce.manifest.paths import version_path
-from coalesce.table.commit.changes import Arrivals, Follower, lost_files
+from coalesce.table.commit.changes import Follower, Span, lost_files
 from coalesce.table.table import Table, core_of
 from tests.support.examples import examples
 
@@ -65,7 +65,7 @@ def follower(table: Table, *, skip_changes: bool = False) -> Follower:
     return Follower(core_of(table).log.load, core_of(table).manifests, skip_changes)
 
 
-def files_of(table: Table, arrivals: Arrivals) -> list[str]:
+def files_of(table: Table, arrivals: Span) -> list[str]:
     """The files that came in, as a reader of the stream finds them."""
     found = table.at(version=arrivals.until).files()
     return [f.path for f in found if f.added_version is not None and f.added_version > arrivals.since]
@@ -130,10 +130,10 @@ def test_rows_that_went_are_an_error(tmp_path: Path) -> None:
     table.append(rows(1, 2, 3))
     table.delete("k = 2")
     table.append(rows(4))
-    assert follower(table).next(0, 3) == Arrivals(0, 1)
+    assert follower(table).next(0, 3) == Span(0, 1)
     with pytest.raises(CoalesceError, match=r"version 2 \(delete\) removed or replaced rows.*skipChanges"):
         follower(table).next(1, 3)
-    assert follower(table, skip_changes=True).next(1, 3) == Arrivals(2, 3)
+    assert follower(table, skip_changes=True).next(1, 3) == Span(2, 3)
 
 
 def test_compaction_brings_nothing(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_compaction_brings_nothing(tmp_path: Path) -> None:
     table.append(rows(1, 2, 3))
     table.set_rule(coalesce.keep_all())
     list(table.compact())
-    assert follower(table).next(0, 3) == Arrivals(0, 2)
+    assert follower(table).next(0, 3) == Span(0, 2)
     arrivals = follower(table).next(2, 3)
-    assert arrivals == Arrivals(3, 3)
+    assert arrivals == Span(3, 3)
     assert files_of(table, arrivals) == []
 
 

@@ -1,7 +1,7 @@
 """One condition of a SQL predicate: a comparison, a list, a range, a test, or something foreign.
 
 `condition` recognises what the predicate language can say, in every way a user or Catalyst spells it, and hands all
-else to `foreign.py`. It reads operands itself, because which literal stands there in which type is exactly what
+else to `unknown.py`. It reads operands itself, because which literal stands there in which type is exactly what
 matters: `5`, `5L` and `CAST('5' AS BIGINT)` make Spark compare differently.
 """
 

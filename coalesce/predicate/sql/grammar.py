@@ -1,6 +1,6 @@
 """What sqlglot, in the Spark dialect, makes of a condition: whether it is one, and which columns it reads.
 
-Apart from `foreign.py` because importing sqlglot takes longer than planning most queries, and most need none of it.
+Apart from `unknown.py` because importing sqlglot takes longer than planning most queries, and most need none of it.
 """
 
 import re

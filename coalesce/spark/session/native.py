@@ -33,7 +33,7 @@ def connect(spark: SparkSession) -> None:
             if not any(known is gateway for known in _connected):
                 load_classes(gateway)
                 ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-                gateway.jvm.coalesce.spark.Bridge.connect(_Answers())
+                gateway.jvm.coalesce.spark.Bridge.connect(_PythonEnd())
                 _connected.append(gateway)
             gateway.jvm.coalesce.spark.Session.prepare(spark._jsparkSession)
         except Py4JError as error:
@@ -52,7 +52,7 @@ def _first_line(error: Py4JError) -> str:
 # --- Python ------------------------------------------------------------------------------------------------------
 
 
-class _Answers:
+class _PythonEnd:
     """What `Bridge.ask` in Java calls. An error crosses as text: what Java throws is shorter than what Py4J would."""
 
     def apply(self, question: str, subject: JavaObject | None) -> str:

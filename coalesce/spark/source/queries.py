@@ -36,7 +36,7 @@ from coalesce.spark.jvm.values import END
 from coalesce.spark.source import versions
 from coalesce.spark.source.listing import list_files, matching
 from coalesce.spark.source.opaque import Catalyst
-from coalesce.spark.source.versions import Resolved
+from coalesce.spark.source.versions import QueriedVersion
 from coalesce.spark.translate.options import read_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type
 
@@ -72,7 +72,7 @@ def check_columns(question: Question, own: spark_types.StructType) -> None:
     check_given_columns(spark_types.StructType.fromJson(json.loads(given)), own)
 
 
-def describe(location: str, found: Resolved, spark: SparkSession) -> str:
+def describe(location: str, found: QueriedVersion, spark: SparkSession) -> str:
     """A version, or what came in with it, for `CoalesceRelation.java`."""
     version, since = found.version, found.since
     files, size, rows = version.files, version.bytes, version.rows
@@ -98,7 +98,7 @@ def describe(location: str, found: Resolved, spark: SparkSession) -> str:
     )
 
 
-def _parts(found: Resolved) -> list[dict[str, object]]:
+def _parts(found: QueriedVersion) -> list[dict[str, object]]:
     """The parts that are read each in its own way; none if there is but one way."""
     parts = found.constants.parts
     if len(parts) == 1:
@@ -158,11 +158,11 @@ def last_scan(root: str, table_id: str) -> Report | None:
     return None if plan is None else plan.report
 
 
-def _recall(question: Question) -> Resolved:
+def _recall(question: Question) -> QueriedVersion:
     return versions.recall(question["key"], question["table"], question["version"])
 
 
-def _plan(question: Question, found: Resolved, evaluator: Any) -> Plan:
+def _plan(question: Question, found: QueriedVersion, evaluator: Any) -> Plan:
     """The plan under the question's filters. One that the optimizer has seen is not made again for its scan.
 
     Unless the session has other settings by now: what Catalyst makes of a condition may depend on them.
@@ -188,7 +188,7 @@ def _description(plan: Plan) -> str:
     return f"v{version.number}: {kept}, {size} ({stages})"
 
 
-def _predicate(question: Question, found: Resolved) -> Bound:
+def _predicate(question: Question, found: QueriedVersion) -> Bound:
     bound = [b for b in (_bound(zoned, found.version.schema) for zoned in question["filters"]) if b is not None]
     return And(tuple(bound)) if bound else TRUE
 

@@ -72,7 +72,7 @@ def batch(question: Question, spark: SparkSession) -> str:
         since = -1
     else:
         since = end if options.starting < 0 else table.since(table.first(end), end)
-    return describe(question["table"], versions.arrivals(until, since, columns), spark)
+    return describe(question["table"], versions.came_in(until, since, columns), spark)
 
 
 def _options(question: Question) -> StreamOptions:

@@ -33,7 +33,7 @@ from coalesce.table.table import Table
 
 
 @dataclass(frozen=True)
-class Resolved:
+class QueriedVersion:
     """One version of a table, as queries read it; or, for a stream, what came into it after version `since`."""
 
     key: str
@@ -61,18 +61,18 @@ class Resolved:
 
 
 _storages: Recent[str, Storage] = Recent(256)
-_versions: Recent[str, Resolved] = Recent(256)
+_versions: Recent[str, QueriedVersion] = Recent(256)
 
 
-def remember(storage: Storage, version: Version) -> Resolved:
+def remember(storage: Storage, version: Version) -> QueriedVersion:
     """Let queries read a version, through the storage it was opened with and that storage's settings."""
     _storages.put(storage.root, storage)
     key = f"{version.commit_id}{END}{storage.root}"
-    resolved = _versions.get(key)
-    if resolved is None:
-        resolved = Resolved(key, storage, version)
-        _versions.put(key, resolved)
-    return resolved
+    found = _versions.get(key)
+    if found is None:
+        found = QueriedVersion(key, storage, version)
+        _versions.put(key, found)
+    return found
 
 
 def storage_at(location: str, spark: SparkSession | None) -> Storage:
@@ -85,7 +85,7 @@ def storage_at(location: str, spark: SparkSession | None) -> Storage:
 
 def resolve(
     location: str, spark: SparkSession | None, version: int | None = None, as_of: datetime | None = None
-) -> Resolved:
+) -> QueriedVersion:
     """The version a query asks for: by number, by time, or the newest.
 
     The table's log is read afresh: another table may lie at the location by now.
@@ -97,19 +97,19 @@ def resolve(
     return remember(storage, table.state)
 
 
-def arrivals(until: Resolved, since: int, columns: Resolved) -> Resolved:
+def came_in(until: QueriedVersion, since: int, columns: QueriedVersion) -> QueriedVersion:
     """What came in after version `since` and is in `until`, with the columns of another version.
 
     Columns are known by their ids, so files of any version can be read with the columns of a later one.
     """
     key = f"{until.key}{END}{since}{END}{columns.version.number}"
-    found = Resolved(key, until.storage, replace(until.version, schema=columns.version.schema), since)
+    found = QueriedVersion(key, until.storage, replace(until.version, schema=columns.version.schema), since)
     _versions.put(key, found)
     return found
 
 
-def recall(key: str, location: str, version: int) -> Resolved:
-    """What was resolved under `key`, of that version, earlier."""
+def recall(key: str, location: str, version: int) -> QueriedVersion:
+    """What was found under `key`, of that version, earlier."""
     found = _versions.get(key)
     if found is not None:
         return found
@@ -119,5 +119,5 @@ def recall(key: str, location: str, version: int) -> Resolved:
         raise VersionNotFound(f"version {version} of the table at {location} is another one now: read it again.")
     if streamed:
         since, columns = map(int, streamed)
-        found = arrivals(found, since, resolve(location, None, version=columns))
+        found = came_in(found, since, resolve(location, None, version=columns))
     return found

@@ -32,7 +32,7 @@ def paths_only_in(version: Version, other: Version, manifests: Manifests) -> set
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class Span:
     """Files that came in after version `since` and up to version `until`, which has all of them."""
 
     since: int
@@ -51,7 +51,7 @@ class Follower:
     manifests: Manifests
     skip_changes: bool = False
 
-    def next(self, start: int, last: int, max_files: int | None = None) -> Arrivals:
+    def next(self, start: int, last: int, max_files: int | None = None) -> Span:
         """What came in after version `start` and not after `last`; a version is taken whole, however many files."""
         since = self.since(start, last)
         until, version = since, self.load(since)
@@ -63,7 +63,7 @@ class Follower:
             if max_files is not None and version.files > first_files and following.files - first_files > max_files:
                 break
             until, version = until + 1, following
-        return Arrivals(since, until)
+        return Span(since, until)
 
     def since(self, start: int, last: int) -> int:
         """Where `next` begins: at `start`, or at the last of the versions right after it that bring nothing."""
