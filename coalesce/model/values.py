@@ -20,6 +20,7 @@ import pyarrow as pa
 from coalesce.arguments import shown
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.calendar_text import DAY, check_zone, date_from_text, temporal_text, timestamp_from_text
 from coalesce.model.columns import flags, numbers
 from coalesce.model.types import (
     BINARY,
@@ -32,7 +33,6 @@ from coalesce.model.types import (
     STRING,
     TEMPORAL,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     AtomicType,
     DecimalType,
     Value,
@@ -45,19 +45,10 @@ _EPOCH_DATE: Final = date(1970, 1, 1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_NTZ: Final = datetime(1970, 1, 1)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_SECOND: Final = 1_000_000
-_DAY: Final = 86_400 * _SECOND
 
 # Wide enough for 38 digits whatever the program's own decimal context is, and never rounding.
 _EXACT: Final = Context(prec=80, traps=[Inexact, InvalidOperation])
 
-_DATE_TEXT = re.compile(r"([+-]?\d{4,7})-(\d\d)-(\d\d)", re.ASCII)
-_TIMESTAMP_TEXT = re.compile(
-    r"(?P<date>[+-]?\d{4,7}-\d\d-\d\d)"
-    r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,6}))?)?)?"
-    r"(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>\d\d):(?P<zone_minute>\d\d))?",
-    re.ASCII,
-)
 _NUMBER_TEXT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,6})?", re.ASCII)
 _NON_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\0": "\\0"}
@@ -171,7 +162,7 @@ def display(type_: AtomicType, value: Value) -> str:
         case float():
             return str(_json_float(value))
         case int():
-            return _temporal_text(type_, value) if type_ in TEMPORAL else str(value)
+            return temporal_text(type_, value) if type_ in TEMPORAL else str(value)
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------
@@ -391,75 +382,21 @@ def _escaped(character: str) -> str:
 def _temporal_from_python(type_: AtomicType, value: object) -> int:
     match value:
         case str():
-            return _integer(type_, _date_from_text(value) if type_ == DATE else _timestamp_from_text(type_, value))
+            return _integer(type_, date_from_text(value) if type_ == DATE else timestamp_from_text(type_, value))
         case datetime() if type_ == DATE:
             if value.tzinfo is not None or value.time() != datetime.min.time():
                 raise SchemaError(f"{value.isoformat()} is a time, not a date; give the date you mean.")
             return (value.date() - _EPOCH_DATE).days
         case datetime():
-            _check_zone(type_, value.isoformat(), value.utcoffset() is not None)
+            check_zone(type_, value.isoformat(), value.utcoffset() is not None)
             return (value - (_EPOCH if type_ == TIMESTAMP else _EPOCH_NTZ)) // _MICROSECOND
         case date() if type_ == DATE:
             return (value - _EPOCH_DATE).days
         case date():
-            _check_zone(type_, value.isoformat(), False)
-            return (value - _EPOCH_DATE).days * _DAY
+            check_zone(type_, value.isoformat(), False)
+            return (value - _EPOCH_DATE).days * DAY
         case _:
             return _integer(type_, value)
-
-
-def _date_from_text(text: str) -> int:
-    match = _DATE_TEXT.fullmatch(text)
-    if match is None:
-        raise SchemaError(f"{text!r:.60} is not a date; write it as 2026-05-17.")
-    year, month, day = (int(part) for part in match.groups())
-    first = np.datetime64((year - 1970) * 12 + month - 1, "M")
-    days = int(first.astype("M8[D]").astype(np.int64)) + day - 1
-    length = int((first + 1).astype("M8[D]").astype(np.int64) - first.astype("M8[D]").astype(np.int64))
-    if not (1 <= month <= 12 and 1 <= day <= length):
-        raise SchemaError(f"there is no date {text}.")
-    return days
-
-
-def _timestamp_from_text(type_: AtomicType, text: str) -> int:
-    match = _TIMESTAMP_TEXT.fullmatch(text)
-    if match is None:
-        raise SchemaError(
-            f"{text!r:.60} is not a {type_}; write it as 2026-05-17T08:30:00.125Z (Z for timestamp only)."
-        )
-    _check_zone(type_, text, match["zone"] is not None)
-    hour, minute, second, zone_hour, zone_minute = (
-        int(match[name] or 0) for name in ("hour", "minute", "second", "zone_hour", "zone_minute")
-    )
-    if hour > 23 or minute > 59 or second > 59 or zone_hour > 18 or zone_minute > 59:
-        raise SchemaError(f"there is no time {text}.")
-    seconds = (hour * 60 + minute) * 60 + second
-    offset = (zone_hour * 60 + zone_minute) * 60
-    seconds += offset if match["sign"] == "-" else -offset
-    fraction = int((match["fraction"] or "").ljust(6, "0"))
-    return _date_from_text(match["date"]) * _DAY + seconds * _SECOND + fraction
-
-
-def _check_zone(type_: AtomicType, text: str, has_zone: bool) -> None:
-    if type_ == TIMESTAMP and not has_zone:
-        raise SchemaError(f"{text} has no time zone and so is no instant; add an offset, such as Z for UTC.")
-    if type_ == TIMESTAMP_NTZ and has_zone:
-        raise SchemaError(f"{text} has a time zone, which a timestamp_ntz has not; leave it out.")
-
-
-def _temporal_text(type_: AtomicType, value: int) -> str:
-    days, micros = (value, 0) if type_ == DATE else divmod(value, _DAY)
-    month_index = int(np.datetime64(days, "D").astype("M8[M]").astype(np.int64))
-    day = days - int(np.datetime64(month_index, "M").astype("M8[D]").astype(np.int64)) + 1
-    year, month = month_index // 12 + 1970, month_index % 12 + 1
-    sign = "-" if year < 0 else "+" if year > 9999 else ""
-    text = f"{sign}{abs(year):04}-{month:02}-{day:02}"
-    if type_ == DATE:
-        return text
-    seconds, fraction = divmod(micros, _SECOND)
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    digits = f".{fraction:06}".rstrip("0") if fraction else ""
-    return f"{text}T{clock}{digits}{'Z' if type_ == TIMESTAMP else ''}"
 
 
 def _misfit(type_: AtomicType, value: object) -> SchemaError:
