@@ -65,7 +65,7 @@ OTHERS = {
         *("version", "operation", "rows_added", "rows_removed", "files_added", "files_removed", "seconds", "committed"),
     ],
     "LogicalPartition": ["spec_id", "values", "files", "rows", "bytes"],
-    "Listing": ["count", "index", "to_arrow", "to_pandas"],
+    "Listing": ["count", "index", "to_arrow", "to_pandas", "to_polars"],
     "Report": ["version", "predicate", "stages", "unknown_files", "residual", "to_dict"],
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from coalesce.arrow.compact import compact
-from coalesce.arrow.incoming import incoming_rows, incoming_schema, is_incoming
+from coalesce.arrow.incoming import incoming_rows, incoming_schema, is_incoming, said_schema
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.stream import write_stream
@@ -32,9 +32,9 @@ class ArrowEngine:
         """Whether `data` is rows or a schema, and not Spark's."""
         return is_incoming(data)
 
-    def infer_schema(self, data: object) -> Schema:
+    def infer_schema(self, data: object, known: Schema | None = None) -> Schema:
         """The table schema that fits `data`, with fresh column ids; no row of a stream is consumed."""
-        return schema_from_arrow(incoming_schema(data))
+        return schema_from_arrow(incoming_schema(data) if known is None else said_schema(data, known))
 
     def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed. A stream is never in memory whole."""

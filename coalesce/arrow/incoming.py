@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as at
 
 from coalesce.arguments import shown
 from coalesce.arrow.frames import frame_schema, frame_table
@@ -59,6 +60,16 @@ def incoming_schema(data: Any) -> pa.Schema:
             "schema, and append the rows to it."
         )
     return found
+
+
+def said_schema(data: Any, known: Schema) -> pa.Schema:
+    """The columns of what came in for a table that has some already: without those that do not say their type.
+
+    NULLs have every type, and Python's values take the type of the column that there is for them.
+    """
+    if isinstance(data, list | tuple) and all(isinstance(item, Mapping) for item in data):
+        return records_schema([{n: v for n, v in item.items() if known.find(str(n)) is None} for item in data])
+    return pa.schema([f for f in incoming_schema(data) if not at.is_null(f.type) or known.find(f.name) is None])
 
 
 def incoming_rows(data: Any, schema: Schema) -> Incoming:

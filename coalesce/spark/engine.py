@@ -36,9 +36,9 @@ class SparkEngine:
         """Whether `data` is Spark's."""
         return isinstance(data, DataFrame | StructType)
 
-    def infer_schema(self, data: object) -> Schema:
+    def infer_schema(self, data: object, known: Schema | None = None) -> Schema:
         """The table schema that fits `data`, with fresh column ids; no row is computed."""
-        return schema_from_spark(data if isinstance(data, StructType) else _frame(data).schema)
+        return schema_from_spark(data if isinstance(data, StructType) else _frame(data).schema, known)
 
     def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed."""

@@ -164,7 +164,7 @@ class Core:
         base = transaction.base
         if schema_mode == STRICT:
             return base
-        version = merged(base, self.engines.for_data(data).infer_schema(data))
+        version = merged(base, self.engines.for_data(data).infer_schema(data, base.schema))
         if version.schema != base.schema:
             transaction.change(change_to(version, base))
         return version

@@ -139,8 +139,11 @@ class Engine(Protocol):
     def accepts(self, data: object) -> bool:
         """Whether `data` (rows or a schema) is of this engine's kind."""
 
-    def infer_schema(self, data: object) -> Schema:
-        """The table schema that fits `data`, with fresh column ids."""
+    def infer_schema(self, data: object, known: Schema | None = None) -> Schema:
+        """The table schema that fits `data`, with fresh column ids.
+
+        For a table that has the columns `known` already, without those of them whose type `data` does not say.
+        """
 
     def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed.

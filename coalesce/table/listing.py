@@ -15,7 +15,7 @@ from coalesce.model.types import AtomicType
 from coalesce.model.values import Components
 from coalesce.model.version import Version
 from coalesce.table.from_metadata import LogicalPartition
-from coalesce.table.outgoing import pandas_frame
+from coalesce.table.outgoing import pandas_frame, polars_frame
 
 Item = TypeVar("Item")
 
@@ -82,8 +82,12 @@ class Listing(Sequence[Item], Generic[Item]):
         return self._tabulate(self._items)
 
     def to_pandas(self) -> Any:
-        """The same as a pandas data frame, where there is pandas."""
+        """The same as a pandas data frame. Raises `NotInstalled` where there is no pandas."""
         return pandas_frame(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The same as a polars data frame. Raises `NotInstalled` where there is no polars."""
+        return polars_frame(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The same for every library that takes Arrow's streams."""

@@ -68,6 +68,7 @@ def test_listings_turn_into_arrow_and_pandas(table: coalesce.Table) -> None:
     assert list(history["version"]) == [1, 0]
     assert list(history["operation"]) == ["append", "create"]
     assert history["rows_added"][0] == 3
+    assert table.files().to_polars()["rows"].sum() == 3
     assert pa.table(table.history()).num_rows == 2  # by Arrow's own interface for streams
 
 

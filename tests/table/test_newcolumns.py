@@ -114,6 +114,16 @@ def test_a_partition_column_is_widened_by_appends_alone(tmp_path: Path) -> None:
     assert table.count("d = DATE '2026-05-17'") == 2
 
 
+def test_what_says_no_type_takes_the_one_there_is(table: coalesce.Table) -> None:
+    """A column of NULLs, and Python's own numbers, do not widen anything; a new column of NULLs has no type to take."""
+    table.append(pa.table({"k": pa.nulls(1), "app": ["B"], "note": ["x"]}), schema_mode="merge")
+    table.append([{"k": 2, "app": "C", "more": 0.5}], schema_mode="merge")
+    assert [str(f.type) for f in table.schema] == ["int32", "string", "struct<a: int64>", "string", "double"]
+    assert table.count("more = 0.5 AND k = 2") == 1
+    with pytest.raises(SchemaError, match="'empty'"):
+        table.append(pa.table({"app": ["B"], "empty": pa.nulls(1)}), schema_mode="merge")
+
+
 def note(text: str, id_: int) -> pa.Table:
     """An event with a note, which the table has no column for."""
     return events("A", [id_]).append_column("note", pa.array([text]))

@@ -46,9 +46,9 @@ class ConnectEngine(ArrowEngine):
 
         return isinstance(data, DataFrame | StructType)
 
-    def infer_schema(self, data: Any) -> Schema:
+    def infer_schema(self, data: Any, known: Schema | None = None) -> Schema:
         """The table schema that fits `data`, with fresh column ids; no row is computed."""
-        return schema_from_spark(getattr(data, "schema", data))
+        return schema_from_spark(getattr(data, "schema", data), known)
 
     def write(self, snapshot: Snapshot, data: Any) -> list[DataFile]:
         """Write the rows in the server's workers; only the entries of the files come back."""

@@ -76,10 +76,18 @@ _ADVICE: Final = {
 # --- from Spark --------------------------------------------------------------------------------------------------
 
 
-def schema_from_spark(schema: spark.StructType) -> Schema:
-    """The columns of a Spark schema with fresh ids from 1; ids the Spark fields may carry are not used."""
+def schema_from_spark(schema: spark.StructType, known: Schema | None = None) -> Schema:
+    """The columns of a Spark schema with fresh ids from 1; ids the Spark fields may carry are not used.
+
+    NULLs have every type: columns of nothing else are left out where the table has them, among the columns `known`.
+    """
     ids = count(1)
-    return Schema(with_fresh_ids(tuple(_field_from_spark(f, f.name) for f in schema.fields), lambda: next(ids)))
+    said = [
+        f
+        for f in schema.fields
+        if known is None or not isinstance(f.dataType, spark.NullType) or known.find(f.name) is None
+    ]
+    return Schema(with_fresh_ids(tuple(_field_from_spark(f, f.name) for f in said), lambda: next(ids)))
 
 
 def type_from_spark(type_: spark.DataType, column: str) -> Type:
