@@ -40,7 +40,8 @@ class ArrowEngine:
         """Write the rows under the current spec and rule; nothing is committed. A stream is never in memory whole."""
         rows = incoming_rows(data, snapshot.version.schema)
         if rows.streamed:
-            return write_stream(snapshot, rows.tables, self.buffer_bytes or snapshot.buffer_bytes)
+            most_bytes = snapshot.buffer_bytes if self.buffer_bytes is None else self.buffer_bytes
+            return write_stream(snapshot, rows.tables, most_bytes)
         return [file for table in rows.tables for file in write(snapshot, table)]
 
     def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
