@@ -91,7 +91,9 @@ def is_anything(_: object) -> bool:
 
 
 def is_rows(value: object) -> bool:
-    """Rows of Arrow's or pandas'."""
+    """Rows of Arrow's or pandas', or a list of none."""
+    if isinstance(value, list | tuple):
+        return not value
     return isinstance(value, pa.Table | pa.RecordBatch | pd.DataFrame)
 
 
