@@ -97,6 +97,22 @@ def test_overwrite_of_a_part(session: "SparkSession", tmp_path: Path) -> None:
         writer.option("replaceWhere", "k = 1").option("partitionOverwriteMode", "dynamic").save(str(location))
 
 
+def test_columns_come_with_the_rows(session: "SparkSession", tmp_path: Path) -> None:
+    """With mergeSchema, in the same commit and in every mode; without it they are refused."""
+    location = tmp_path / "t"
+    events(session, range(3)).write.format("coalesce").partitionBy("app").save(str(location))
+    wider = events(session, range(3, 6)).selectExpr("*", "concat('note ', k) AS note")
+    with pytest.raises(Exception, match="no column 'note' in the table"):
+        wider.write.format("coalesce").mode("append").save(str(location))
+    wider.write.format("coalesce").mode("append").option("mergeSchema", True).save(str(location))
+    table = coalesce.open(location)
+    assert (table.version, table.count("note IS NULL"), table.count("note = 'note 4'")) == (2, 3, 1)
+    more = wider.selectExpr("*", "1 AS more").where("k = 3").write.format("coalesce").mode("overwrite")
+    more.option("mergeSchema", True).option("partitionOverwriteMode", "dynamic").save(str(location))
+    assert table.refresh().distinct("more") == [None, 1]
+    assert session.read.format("coalesce").load(str(location)).where("more = 1").count() == 1
+
+
 def test_a_save_that_is_made_once(session: "SparkSession", tmp_path: Path) -> None:
     """The same application and number again changes nothing."""
     for number in (1, 2, 2, 1, 3):

@@ -100,11 +100,11 @@ def insert(spark: SparkSession, location: str, df: DataFrame, overwrite: bool, o
 
 def _write(spark: SparkSession, table: Table, df: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     if not overwrite:
-        table.append(df, applies=options.applies, layout=options.layout)
+        table.append(df, applies=options.applies, layout=options.layout, schema_mode=options.schema_mode)
         return
     by_session = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static"))
     if options.replaces_partitions(by_session) and table.state.spec.fields:
-        table.overwrite_partitions(df, applies=options.applies)
+        table.overwrite_partitions(df, applies=options.applies, schema_mode=options.schema_mode)
     else:
         table.overwrite(
             df,
@@ -112,6 +112,7 @@ def _write(spark: SparkSession, table: Table, df: DataFrame, options: WriteOptio
             allow_outside=options.allow_outside,
             applies=options.applies,
             layout=options.layout,
+            schema_mode=options.schema_mode,
         )
 
 

@@ -22,6 +22,7 @@ from coalesce.predicate.names import parts_of
 from coalesce.predicate.temporal import fixed_offset, instant, timestamp_from_text
 from coalesce.spark.translate.other_formats import habit
 from coalesce.table.engine import COUNTED, KNOWN
+from coalesce.table.newcolumns import MERGE, STRICT
 
 Given = Mapping[str, str | None]
 
@@ -71,6 +72,7 @@ def _option(name: str, meaning: str, *uses: Use, only: Source | None = None, ins
     return Option(name, meaning, frozenset(uses), only, instead)
 
 
+_MERGE = 'write with t.append(df, schema_mode="merge").'
 _MAKE = "make the table with coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark) first."
 
 OPTIONS: Final = (
@@ -86,6 +88,7 @@ OPTIONS: Final = (
     _option("partitionOverwriteMode", "static: overwrite all; dynamic: what has rows in it", Use.WRITE, Use.TABLE),
     _option("txnAppId", "the writer, of a write that is to be made once", Use.WRITE),
     _option("txnVersion", "the number of such a write", Use.WRITE),
+    _option("mergeSchema", "true: add columns of the rows", Use.WRITE, only=Source.NATIVE, instead=_MERGE),
     _option("layout", "counted or known: how rows of logical partitions are counted", Use.WRITE, Use.TABLE),
     _option(
         "smallColumns", "partition fields to share files on", Use.WRITE, Use.TABLE, only=Source.NATIVE, instead=_MAKE
@@ -155,6 +158,7 @@ class WriteOptions:
     dynamic: bool | None = None  # None: as the session says
     applies: tuple[str, int] | None = None
     layout: str | None = None
+    schema_mode: str = STRICT
     time_zone: str | None = None
     partition_by: tuple[str, ...] | None = None
     small_columns: tuple[str, ...] | None = None
@@ -231,6 +235,7 @@ def write_options(
         dynamic=None if mode is None else mode == "dynamic",
         applies=_applies(options),
         layout=layout,
+        schema_mode=MERGE if _flag(options, "mergeSchema") else STRICT,
         time_zone=_zone(options),
         partition_by=None if partition_by is None else tuple(str(name) for name in json.loads(partition_by)),
         small_columns=None if columns is None else tuple(n.strip() for n in columns.split(",") if n.strip()),
@@ -289,7 +294,8 @@ def _check_name(name: str, key: str, use: Use, source: Source, catalog: bool) ->
     option = _KNOWN.get(key)
     if option is not None:
         if not option.uses & allowed:
-            raise _refusal(_misplaced(option, use))
+            instead = habit(key, writing=use is Use.WRITE)
+            raise _refusal(_misplaced(option, use) if instead is None else f"there is no option {name}: {instead}")
         if option.only not in (None, source):
             raise _refusal(f"the {source.value} source has no option {option.name}: {option.instead}")
         return

@@ -26,7 +26,6 @@ _READING: Final = {
 }
 
 _WRITING: Final = {
-    "mergeschema": "add columns to the table first: t.add_column(name, type).",
     "branch": "a table has one line of versions; leave it out.",
 }
 
