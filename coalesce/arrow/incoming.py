@@ -155,6 +155,20 @@ def _own_schema(data: Any) -> pa.Schema:
     return data.schema
 
 
+def _dataset_reader(dataset: Any) -> pa.RecordBatchReader:
+    """The rows of a dataset, a row group at a time: left to itself, Arrow reads a gigabyte ahead, in whatever steps."""
+    if getattr(dataset, "_scan_options", True):  # it is filtered, and only as a whole
+        return dataset.scanner(batch_size=BATCH_ROWS).to_reader()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for fragment in dataset.get_fragments():
+            parts = fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+            for part in parts:
+                yield from part.to_batches(schema=dataset.schema, batch_size=BATCH_ROWS)
+
+    return pa.RecordBatchReader.from_batches(dataset.schema, batches())
+
+
 def _duckdb_reader(query: Any) -> pa.RecordBatchReader:
     """The rows of a query of DuckDB's; the method had another name before release 2."""
     open_reader = getattr(query, "to_arrow_reader", None) or query.fetch_record_batch
@@ -183,16 +197,13 @@ def _lazy_reader(frame: Any) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(columns, (batch for table in tables for batch in table.to_batches()))
 
 
-# By the library and the class. A dataset reads ahead: less than it would by itself, since memory is counted here.
+# By the library and the class.
 _DOORS: Final[dict[tuple[str, str], _Door]] = {
     # In C its errors would lose their type.
     ("coalesce", "ArrowScan"): _Door(lambda scan: scan.to_reader(), _own_schema),
     ("pyarrow", "RecordBatchReader"): _Door(lambda reader: reader, _own_schema),
     ("pyarrow", "Scanner"): _Door(lambda scanner: scanner.to_reader(), lambda scanner: scanner.projected_schema),
-    ("pyarrow", "Dataset"): _Door(
-        lambda dataset: dataset.scanner(batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=1).to_reader(),
-        _own_schema,
-    ),
+    ("pyarrow", "Dataset"): _Door(_dataset_reader, _own_schema),
     ("duckdb", "DuckDBPyRelation"): _Door(_duckdb_reader, lambda relation: relation.limit(0).to_arrow_table().schema),
     ("duckdb", "DuckDBPyConnection"): _Door(lambda connection: _imported(_duckdb_reader, connection), lambda _: None),
     ("polars", "DataFrame"): _Door(_polars_reader, lambda frame: _polars_reader(frame).schema),

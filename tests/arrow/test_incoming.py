@@ -98,6 +98,20 @@ def test_files_are_streamed_from_a_dataset(tmp_path: Path) -> None:
     assert held(table) == [("a", 1), ("a", 1), ("b", 2), ("b", 2), (None, 3), (None, 3)]
 
 
+def test_a_dataset_is_its_files_and_more(tmp_path: Path) -> None:
+    """Columns that only directories say, files that lack a column, and a filter are all in its rows."""
+    pq.write_to_dataset(ROWS, tmp_path, partition_cols=["app"])
+    (tmp_path / "app=c").mkdir()
+    pq.write_table(pa.table({"other": [1]}), tmp_path / "app=c" / "0.parquet")
+    schema = pa.schema([("app", pa.string()), ("n", pa.int64())])
+    dataset = ds.dataset(tmp_path, schema=schema, partitioning="hive")
+    table = table_of(dataset)
+    table.append(dataset)
+    assert held(table) == [("a", 1), ("b", 2), ("c", None), (None, 3)]
+    table.overwrite(dataset.filter(pc.field("n") > 1))
+    assert held(table) == [("b", 2), (None, 3)]
+
+
 def test_a_scan_goes_into_another_table() -> None:
     """Its columns, and its rows as they are read; an error of the scan keeps its type."""
     table = table_of(ROWS, partition_by=["app"])

@@ -259,8 +259,11 @@ class PortableWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's rows; none if some of them may not be."""
-        settings, found, where = Settings.of_task(), list(iterator), self.options.replace_where
-        if found and where is not None and not self.options.allow_outside:
+        settings = Settings.of_task()
+        if self.options.replace_where is None or self.options.allow_outside:
+            return Written(write_batches(self.snapshot, iterator), settings)
+        found = list(iterator)
+        if found:
             schema = self.snapshot.version.schema
             rows = conform(pa.Table.from_batches(found), schema)
             positions = np.flatnonzero(~is_true(self._meant(settings), rows, schema))
@@ -334,9 +337,8 @@ def check_columns(snapshot: Snapshot, schema: StructType) -> None:
 
 
 def write_batches(snapshot: Snapshot, batches: Iterator[pa.RecordBatch]) -> list[DataFile]:
-    """Write rows with the Arrow engine; nothing is committed."""
-    found = list(batches)
-    return ArrowEngine().write(snapshot, pa.Table.from_batches(found)) if found else []
+    """Write rows with the Arrow engine, as they come; nothing is committed."""
+    return ArrowEngine().write(snapshot, batches)
 
 
 def _files(messages: list[Any]) -> list[DataFile]:
