@@ -34,7 +34,7 @@ def create(
     """Create an empty table.
 
     * `location`: a path, or a URI such as `s3://bucket/events`.
-    * `schema`: a pyarrow or Spark schema, or rows that have one.
+    * `schema`: a pyarrow or Spark schema, or rows that have one: a table or data frame, a dataset, a list of dicts.
     * `partition_by`: the partition fields as text: `"dt"`, `"day(ts)"`, `"bucket(64, merchant)"`, `"truncate(4, zip)"`.
     * `rule`: which logical partitions share a physical one: `small(…)`, `group(…)`; without it each has its own.
     * `properties`: settings of the table, such as `{"write.target-file-bytes": "64MB"}`, and texts of your own.

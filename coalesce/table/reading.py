@@ -157,7 +157,7 @@ class TableReader:
         return self._core.plan(self._core.bound(where))
 
     def scan(self, where: Where = None, columns: Sequence[str] | None = None) -> Scan:
-        """The matching rows, to be read without Spark.
+        """The matching rows, to be read without Spark, and by whatever takes a stream of Arrow's.
 
         * `where`: as for `plan`.
         * `columns`: the names of the columns to read; all of them without it.

@@ -58,8 +58,8 @@ class Table(TableWriter):
     def set_properties(self, properties: Mapping[str, str | None]) -> WriteResult:
         """Set properties; None takes one away.
 
-        * `properties`: `write.target-file-bytes` (such as `"64MB"`), `write.layout` (`counted` or `known`), and texts
-          of your own.
+        * `properties`: `write.target-file-bytes` (such as `"64MB"`), `write.buffer-bytes` (how much of a stream of rows
+          is gathered before it is written), `write.layout` (`counted` or `known`), and texts of your own.
 
         Raises `InvalidArgument` for one that the library would read and does not know, and `CommitConflict`.
 

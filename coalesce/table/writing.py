@@ -25,8 +25,9 @@ class TableWriter(TableReader):
     ) -> WriteResult:
         """Add rows.
 
-        * `data`: a pyarrow table, batch or reader, a pandas data frame, or, if the table was opened with `spark=`, a
-          Spark DataFrame. Columns go by name; those that are missing hold their default, or NULL.
+        * `data`: whatever speaks Arrow (of pyarrow, polars, DuckDB, …), a pandas data frame, a list of dicts, an
+          iterator of batches, or, if the table was opened with `spark=`, a Spark DataFrame. Streams are written as they
+          come. Columns go by name; those that are missing hold their default, or NULL.
         * `applies`: `(application, sequence)`: once a write of the application with this number, or a later one, was
           committed, it is not made again.
         * `layout`: `"known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those
@@ -34,8 +35,8 @@ class TableWriter(TableReader):
         * `schema_mode`: `"strict"`, or `"merge"`: columns that the table lacks are added to it in the same commit,
           and types that are wider are widened.
 
-        Raises `SchemaError`, before anything is written, with all that does not fit; `CommitConflict` if the columns
-        have changed meanwhile; `CommitUncertain` if the store does not say whether it happened.
+        Raises `SchemaError` with all that does not fit, and leaves no file; `CommitConflict` if the columns have
+        changed meanwhile; `CommitUncertain` if the store does not say whether it happened.
 
         >>> table.append(rows, applies=("nightly", 7)).rows_added
         4
