@@ -34,9 +34,11 @@ def each_batch(
 
     Raises `InvalidArgument` for a name or layout that cannot be.
 
+    >>> from pathlib import Path
     >>> copy = coalesce.create("copy", rows.schema, spark=spark)
     >>> stream = coalesce.attach(spark).readStream.format("coalesce").load("events")
-    >>> writer = stream.writeStream.foreachBatch(coalesce.each_batch(copy)).option("checkpointLocation", "checkpoint")
+    >>> place = str(Path("checkpoint").absolute())
+    >>> writer = stream.writeStream.foreachBatch(coalesce.each_batch(copy)).option("checkpointLocation", place)
     >>> writer.trigger(availableNow=True).start().awaitTermination()
     >>> copy.count()
     4
