@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Times on a shared machine say nothing about an example.
-settings.register_profile("coalesce", deadline=None, max_examples=examples(100))
+settings.register_profile("coalesce", deadline=None, max_examples=examples(50))
 settings.load_profile("coalesce")
 # For `make mutants`: that an example fails is all there is to know, the least one would take many runs to find.
 settings.register_profile("mutants", deadline=None, phases=(Phase.explicit, Phase.generate))

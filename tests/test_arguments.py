@@ -241,7 +241,7 @@ def test_every_argument_has_a_kind() -> None:
     assert len(PAIRS) > 90
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 @given(pair=st.sampled_from(PAIRS), which=st.integers(0, len(JUNK) - 1))
 @example(pair=("table.append", "layout"), which=JUNK.index("zzz"))
 def test_a_wrong_argument_is_refused_and_nothing_happens(place: Place, pair: tuple[str, str], which: int) -> None:

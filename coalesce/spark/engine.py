@@ -16,6 +16,7 @@ from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.spark.source.frame import dataframe, last_scan
 from coalesce.spark.translate.schema import schema_from_spark
+from coalesce.spark.write.readback import HERE_BYTES
 from coalesce.spark.write.rewrite import can_rewrite, compact, rewrite
 from coalesce.spark.write.writer import WriteReport, write
 from coalesce.table.engine import Rewritten, Scan, Snapshot
@@ -25,10 +26,16 @@ LITTLE: Final = 64 * 1024 * 1024
 
 
 class SparkEngine:
-    """Takes DataFrames and schemas of Spark. `last_write` tells where the time of the last write went."""
+    """Takes DataFrames and schemas of Spark. `last_write` tells where the time of the last write went.
 
-    def __init__(self, spark: SparkSession) -> None:
+    What is done sooner than a Spark job would begin, the driver does itself: to rewrite `rewrite_here` bytes of data
+    files, and to read back `read_here` bytes of partition columns from what was written.
+    """
+
+    def __init__(self, spark: SparkSession, *, rewrite_here: int = LITTLE, read_here: int = HERE_BYTES) -> None:
         self.spark = spark
+        self.rewrite_here = rewrite_here
+        self.read_here = read_here
         self.last_write = WriteReport()
         self._arrow = ArrowEngine()
 
@@ -49,22 +56,22 @@ class SparkEngine:
                 'write it with df.write.format("coalesce"), or hand over df.toArrow().'
             )
         self.last_write = WriteReport()
-        return write(snapshot, frame, self.last_write)
+        return write(snapshot, frame, self.last_write, self.read_here)
 
     def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files.
 
         A little is done here and now; a job takes over what is much, or what only Spark can judge.
         """
-        if not can_rewrite(snapshot) or (_is_little(files) and not has_opaque(drop)):
+        if not can_rewrite(snapshot) or (self._is_little(files) and not has_opaque(drop)):
             return self._arrow.rewrite(snapshot, files, drop)
-        return rewrite(self.spark, snapshot, files, drop)
+        return rewrite(self.spark, snapshot, files, drop, self.read_here)
 
     def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule."""
-        if not can_rewrite(snapshot) or _is_little(files):
+        if not can_rewrite(snapshot) or self._is_little(files):
             return self._arrow.compact(snapshot, files)
-        return compact(self.spark, snapshot, files)
+        return compact(self.spark, snapshot, files, self.read_here)
 
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE, without Spark."""
@@ -78,9 +85,8 @@ class SparkEngine:
         """What the last scan of the table has read and why."""
         return last_scan(snapshot)
 
-
-def _is_little(files: Sequence[DataFile]) -> bool:
-    return sum(f.bytes for f in files) <= LITTLE
+    def _is_little(self, files: Sequence[DataFile]) -> bool:
+        return sum(f.bytes for f in files) <= self.rewrite_here
 
 
 def _frame(data: object) -> DataFrame:

@@ -179,7 +179,7 @@ def unknown_is_none(file: DataFile) -> DataFile:
     return replace(file, tuple_rows=None) if nothing else file
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(specs_with_files())
 def test_any_entries_are_read_back_as_they_were(given_: tuple[Schema, Spec, list[DataFile]]) -> None:
     """Every type and transform, NULL, NaN, groups, and whatever is unknown; only the order is the manifest's own."""

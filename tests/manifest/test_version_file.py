@@ -39,7 +39,7 @@ Document = dict[str, Any]
 # --- there and back ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(versions())
 def test_any_version_is_read_back_as_it_was(version: Version) -> None:
     """Whatever the schema, specs, rules, bounds and names: nothing changes, not a bit of a float."""

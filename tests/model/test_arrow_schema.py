@@ -80,7 +80,7 @@ def arrow_ids(fields: list[pa.Field]) -> list[int]:
 
 
 @given(schemas())
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 def test_schemas_round_trip(schema: Schema) -> None:
     """Any schema with fresh ids, however nested, comes back equal: names, types, ids, nullability."""
     assert schema_from_arrow(arrow_schema(schema)) == schema

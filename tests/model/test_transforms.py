@@ -242,7 +242,7 @@ def test_an_impossible_pair_names_what_is_possible() -> None:
 
 
 @given(st.data())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 def test_array_form_equals_scalar_form(data: st.DataObject) -> None:
     """Whatever the transform, type and values, both forms agree to the bit: also in slices, chunks, dictionaries."""
     transform_, source = data.draw(transforms_with_types())
@@ -260,7 +260,7 @@ def test_array_form_equals_scalar_form(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 def test_transforms_equal_those_of_pyiceberg(data: st.DataObject) -> None:
     """PyIceberg's own transforms give the same value, wherever PyIceberg can compute one and it fits the type."""
     transform_, source = data.draw(transforms_with_types())
@@ -296,7 +296,7 @@ def fits(type_: AtomicType, value: Any) -> bool:
 
 
 @given(st.data())
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 def test_truncated_is_never_greater_than_its_source(data: st.DataObject) -> None:
     """Also at the type's minimum, where Java would wrap around: the result stops there and stays in the type."""
     source = data.draw(st.sampled_from([INT8, INT16, INT32, INT64, STRING, BINARY]) | decimal_types())
@@ -322,7 +322,7 @@ def test_hour_stops_at_the_ends_of_its_type() -> None:
 
 
 @given(st.data())
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 def test_source_bounds_hold_exactly_the_values_that_give_the_result(data: st.DataObject) -> None:
     """For v and t = transform(w): transform(v) = t if and only if v lies within the bounds of t."""
     transform_, source = data.draw(order_preserving())
@@ -339,7 +339,7 @@ def test_source_bounds_hold_exactly_the_values_that_give_the_result(data: st.Dat
 
 
 @given(st.data())
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 def test_order_preserving_transforms_preserve_order(data: st.DataObject) -> None:
     """If v ≤ w, transform(v) ≤ transform(w): what pruning by range rests on, truncated text included."""
     transform_, source = data.draw(order_preserving() | st.tuples(parameters().map(Truncate), texts()))

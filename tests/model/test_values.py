@@ -58,7 +58,7 @@ def same(left: Value, right: Value) -> bool:
 
 
 @given(types_with_values())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 def test_json_round_trips(typed: tuple[AtomicType, Value]) -> None:
     """Every value of every type comes back from real, strict JSON text as it was, -0.0 and 38 digits included."""
     type_, value = typed
@@ -67,7 +67,7 @@ def test_json_round_trips(typed: tuple[AtomicType, Value]) -> None:
 
 
 @given(types_with_columns())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 def test_arrow_columns_round_trip(typed: tuple[AtomicType, list[Value]]) -> None:
     """A column of values comes back as it was, whole, sliced or in chunks, and has the model's Arrow type."""
     type_, column = typed
@@ -85,7 +85,7 @@ def test_arrow_columns_round_trip(typed: tuple[AtomicType, list[Value]]) -> None
 
 
 @given(types_with_values())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 def test_python_values_round_trip(typed: tuple[AtomicType, Value]) -> None:
     """What `to_python` gives, `from_python` takes back exactly: also the integers it had to leave as they were."""
     type_, value = typed
@@ -93,7 +93,7 @@ def test_python_values_round_trip(typed: tuple[AtomicType, Value]) -> None:
 
 
 @given(st.data())
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 def test_displayed_dates_and_timestamps_read_back(data: st.DataObject) -> None:
     """The text of any date or timestamp, before year 1 and after 9999 too, is text `from_python` reads."""
     type_ = data.draw(st.sampled_from([DATE, TIMESTAMP, TIMESTAMP_NTZ]))

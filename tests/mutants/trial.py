@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, Self
 
 from tests.mutants.mutant import Mutant, Stale
+from tests.support.examples import TIMES
 
 Verdict = Literal["caught", "escaped", "broken"]
 
@@ -77,7 +78,8 @@ def copy_tree(root: Path, target: Path) -> None:
 
 
 def _environment(tree: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "250"}
+    # Some bugs take an example that comes up seldom.
+    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "250", TIMES: "2"}
 
 
 def without_a_bug(tree: Path, mutants: Iterable[Mutant]) -> Outcomes:

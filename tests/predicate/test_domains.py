@@ -73,7 +73,7 @@ def leaves(draw: Callable, type_: AtomicType) -> Leaf:  # type: ignore[type-arg]
     return InRange(column, draw(ends), draw(st.booleans()), draw(ends), draw(st.booleans()))
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_rows_have_exactly_one_outcome_and_it_is_the_right_one(data: st.DataObject) -> None:
     """Over known values the evaluator is exact: NaN, -0.0, NULL, extreme integers and all."""
@@ -104,7 +104,7 @@ TRANSFORMED: list[tuple[Transform, AtomicType]] = [
 ]
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_a_component_admits_the_value_it_was_made_from(data: st.DataObject) -> None:
     """For every transform: the outcome on the true value is among those its component leaves possible."""
@@ -123,7 +123,7 @@ def test_a_component_admits_the_value_it_was_made_from(data: st.DataObject) -> N
         assert outcomes[place] & truth(leaf, value), (value, component)
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_bounds_admit_everything_between_them(data: st.DataObject) -> None:
     """For every transform: the outcome on each value is among those the bounds of all components leave possible."""

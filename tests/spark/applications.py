@@ -79,8 +79,8 @@ def append_often(location: str, first: str, times: str) -> None:
         table.append(_events(spark, int(first) + 10 * number, 10))
 
 
-def on_a_cluster(location: str, failures: str) -> None:
-    """Write with executors in processes of their own, some tasks failing twice; then read, overwrite and count."""
+def on_a_cluster(location: str, failures: str, events: str) -> None:
+    """Write with executors in processes of their own, some tasks failing twice; overwrite; read what was there."""
     from pyspark.sql import functions as F  # noqa: N812
 
     spark = _spark(**{"spark.executor.memory": "512m", "spark.task.maxFailures": 4})
@@ -107,6 +107,17 @@ def on_a_cluster(location: str, failures: str) -> None:
     table.delete("app = 'app3' AND pmod(k, 2) = 0")
     counts = table.read().groupBy("app").agg(F.count("*"), F.sum("k")).orderBy("app").collect()
     sys.stdout.write(f"{[tuple(row) for row in counts]}\n")
+
+    frame = spark.read.format("coalesce").load(events)
+    found = [frame.where("app = 'A'").count(), frame.count()]
+    renamed = coalesce.open(events)
+    renamed.rename_column("s", "subject")
+    renamed.add_column("extra", "string", default="x")
+    frame = spark.read.format("coalesce").load(events)
+    found += [frame.where("subject = 's1' AND extra = 'x'").count(), frame.where("subject IS NULL").count()]
+    frame.select("k").limit(3).write.mode("overwrite").parquet(f"{events}-copy")
+    found.append(spark.read.parquet(f"{events}-copy").count())
+    sys.stdout.write(f"{found}\n")
     spark.stop()
 
 

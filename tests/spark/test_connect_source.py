@@ -2,92 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import coalesce
+from tests.spark.asked import CONNECT as PORTABLE
+from tests.spark.asked import asked, check_read, check_write, make
 from tests.spark.events import make_events, unmanaged
 from tests.spark.processes import run
 
 pytestmark = pytest.mark.spark
-
-CONNECT = """
-import json
-import os
-import sys
-
-from pyspark.sql import SparkSession
-
-import coalesce
-from coalesce.errors import SchemaError
-from coalesce.spark.session.jre import spark_java_home
-
-os.environ["JAVA_HOME"] = str(spark_java_home())  # the server is PySpark's own, which looks for Java nowhere else
-os.environ["PYSPARK_PYTHON"] = sys.executable  # the server's workers need pyarrow and this package
-location, place = sys.argv[1], sys.argv[2]
-spark = (
-    SparkSession.builder.remote("local[2]")
-    .config("spark.sql.shuffle.partitions", "2")
-    .config("spark.sql.session.timeZone", "UTC")
-    .config("spark.ui.enabled", "false")
-    .getOrCreate()
-)
-answers = {"connect": type(spark).__module__}
-coalesce.attach(spark)
-
-# Wrong rows elsewhere: a filter that leaks into other uses of the frame.
-df = spark.read.format("coalesce").load(location)
-answers["filter then count"] = [df.filter("k = 1").count(), df.count()]
-union = df.filter("k = 2").union(df.filter("k = 3"))
-answers["union"] = sorted(row.k for row in union.collect())
-df.createOrReplaceTempView("v")
-twice = spark.sql("SELECT (SELECT count(*) FROM v WHERE app = 'A') a, (SELECT count(*) FROM v) b").collect()[0]
-answers["view twice"] = [twice.a, twice.b]
-answers["self join"] = df.alias("x").join(df.alias("y"), "k").filter("x.k < 10").count()
-
-# Options that prune.
-where = spark.read.format("coalesce").option("where", "app = 'A' AND dt IS NOT NULL").option("columns", "k, app")
-read = where.load(location)
-answers["columns"] = read.columns
-answers["where"] = sorted(row.k for row in read.collect())
-answers["version"] = spark.read.format("coalesce").option("version", "1").load(location).count()
-answers["awkward"] = sorted({str(row.app) for row in df.select("app").distinct().collect()})
-answers["rows"] = df.orderBy("k").limit(40).toArrow().to_pylist()
-
-# The table picks the engine by itself.
-table = coalesce.open(location, spark=spark)
-answers["read"] = table.read().count()
-new = coalesce.create(place, df.schema, partition_by=["dt", "app"], rule=coalesce.small("app"), spark=spark)
-new.append(df.filter("k < 100"))
-answers["appended"] = [new.count(), new.read().count()]
-df.filter("k >= 100 AND k < 110").write.format("coalesce").mode("append").save(place)
-new.refresh()
-answers["written"] = [new.count(), new.version]
-df.filter("k < 5").write.format("coalesce").mode("overwrite").save(place)
-answers["overwritten"] = [new.refresh().count(), new.version]
-before = len(new.storage.list("data"))
-try:
-    new.overwrite(df.filter("k < 7"), "k < 5")
-except SchemaError as error:
-    answers["outside"] = [str(error), len(new.storage.list("data")) - before]
-try:
-    new.overwrite(spark.range(0))
-except SchemaError as error:
-    answers["other columns"] = str(error)
-torn = df.filter("k < 7").selectExpr("* EXCEPT (app)", "IF(k = 6, CAST(X'FF' AS STRING), app) AS app")
-try:
-    new.append(torn)
-except SchemaError as error:
-    answers["no text"] = str(error)
-new.delete("k = 3")
-answers["deleted"] = new.read().count()
-try:
-    spark.read.format("coalesce").load(location + "-nowhere").collect()
-except Exception as error:
-    answers["error"] = str(error)
-print(json.dumps(answers, default=str))
-spark.stop()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +20,8 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object]
     """What a client of a Connect server has seen; one server for all tests of this module."""
     directory = tmp_path_factory.mktemp("connect")
     make_events(directory / "events")
-    lines = run(CONNECT, directory / "events", directory / "new", directory=directory)
+    places = (directory / name for name in ("events", "new", "asked"))
+    lines = run("connect_client", *places, directory=directory)
     return json.loads(lines[-1]), directory
 
 
@@ -161,3 +87,20 @@ def test_what_does_not_fit_is_said_in_our_words(connect: tuple[dict[str, object]
 def test_errors(connect: tuple[dict[str, object], Path]) -> None:
     """No table: the sentence arrives through the server."""
     assert "there is no coalesce table at" in str(connect[0]["error"])
+
+
+def test_writes_with_options(connect: tuple[dict[str, Any], Path]) -> None:
+    """Each spelling of each option does what the model says, or is refused and leaves nothing behind, as natively."""
+    answers, _ = connect
+    for (case, mode), found in zip(asked(PORTABLE), answers["option writes"], strict=True):
+        check_write(case, mode, PORTABLE, found)
+    assert "there is no coalesce table at" in answers["no table"]
+    assert "coalesce.create(path" in answers["no table"]
+    assert "read it with load(path)" in answers["catalog"]
+
+
+def test_reads_with_options(connect: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
+    """Each spelling of each option reads what it says, or is refused, as natively."""
+    make(tmp_path / "t")
+    for number, found in enumerate(connect[0]["option reads"]):
+        check_read(tmp_path / "t", number, PORTABLE, found)

@@ -14,6 +14,7 @@ from coalesce.model.spec import field_text
 from coalesce.table.table import Table, core_of
 from tests.spark.events import unmanaged
 from tests.spark.processes import run
+from tests.support.numbers import sql_numbers
 from tests.support.settings import CASE_SENSITIVE, OVERWRITE_MODE, changed
 
 if TYPE_CHECKING:
@@ -26,11 +27,6 @@ ROWS = "VALUES (1, DATE '2026-05-01', 'A'), (2, DATE '2026-05-02', 'B')"
 def warehouse(spark: "SparkSession") -> Path:
     """Where managed tables of the database `default` lie."""
     return Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))
-
-
-def numbers(spark: "SparkSession", source: str) -> list[int]:
-    """The rows of a table, by their number."""
-    return sorted(row.k for row in spark.sql(f"SELECT k FROM {source}").collect())
 
 
 def frame(spark: "SparkSession", number: int) -> "DataFrame":
@@ -70,7 +66,7 @@ def test_create_table_without_a_location(spark: "SparkSession", managed: Table) 
     with pytest.raises(PySparkException, match="already exists"):
         spark.sql(f"CREATE TABLE managed ({COLUMNS}) USING coalesce")
     spark.sql(f"CREATE TABLE IF NOT EXISTS managed ({COLUMNS}) USING coalesce")
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
     spark.sql("DROP TABLE managed PURGE")
     assert not (warehouse(spark) / "managed").exists()
 
@@ -88,7 +84,7 @@ def test_create_table_says_what_is_required(spark: "SparkSession") -> None:
         with pytest.raises(PySparkException, match="set_properties"):
             spark.sql("ALTER TABLE strict SET TBLPROPERTIES ('write.target-file-bytes' = '5')")
         spark.sql("ALTER TABLE strict SET TBLPROPERTIES ('team' = 'y')")
-        assert numbers(spark, "strict") == []
+        assert sql_numbers(spark, "strict") == []
     finally:
         spark.sql("DROP TABLE strict")
     with pytest.raises(PySparkException, match="neither which columns"):
@@ -99,9 +95,9 @@ def test_truncate_is_a_version(spark: "SparkSession", managed: Table) -> None:
     """TRUNCATE TABLE removes the rows and keeps the table, its history and what it was; whatever the overwrite mode."""
     with changed(spark, {OVERWRITE_MODE: "dynamic"}):
         spark.sql("EXPLAIN TRUNCATE TABLE managed").collect()
-        assert numbers(spark, "managed") == [1, 2]
+        assert sql_numbers(spark, "managed") == [1, 2]
         spark.sql("TRUNCATE TABLE managed")
-    assert numbers(spark, "managed") == []
+    assert sql_numbers(spark, "managed") == []
     assert sorted(row.k for row in managed.read(version=1).collect()) == [1, 2]
     assert fields(warehouse(spark) / "managed") == ["dt", "app"]
 
@@ -146,7 +142,7 @@ def test_what_is_refused_touches_nothing(spark: "SparkSession", managed: Table) 
         with pytest.raises(PySparkException, match="(?s)" + words.replace("(", r"\(").replace(")", r"\)")):
             spark.sql(statement.format_map(places))
         assert directory(managed) == before, statement
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
     assert not spark.catalog.tableExists("other")
     assert not (warehouse(spark) / "other").exists()
 
@@ -177,7 +173,7 @@ def test_frames_that_are_refused_touch_nothing(spark: "SparkSession", managed: T
         with pytest.raises(PySparkException, match=r"^(?!.*NativeSource@)"):
             write(frame(spark, 9), managed)
         assert directory(managed) == before, name
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
     assert not spark.catalog.tableExists("other")
 
 
@@ -185,10 +181,10 @@ def test_save_as_table_keeps_the_history(spark: "SparkSession", managed: Table) 
     """Mode append, with the table's own partitionBy or none, adds; mode overwrite is a version, not a new table."""
     writer = frame(spark, 3).write.format("coalesce")
     writer.mode("append").partitionBy("dt", "app").saveAsTable("managed")
-    assert numbers(spark, "managed") == [1, 2, 3]
+    assert sql_numbers(spark, "managed") == [1, 2, 3]
     frame(spark, 4).write.format("coalesce").mode("append").saveAsTable("managed")
     frame(spark, 5).write.format("coalesce").mode("overwrite").saveAsTable("managed")
-    assert numbers(spark, "managed") == [5]
+    assert sql_numbers(spark, "managed") == [5]
     assert sorted(row.k for row in managed.refresh().read(version=3).collect()) == [1, 2, 3, 4]
     assert fields(warehouse(spark) / "managed") == ["dt", "app"]
 
@@ -197,20 +193,20 @@ def test_save_as_table_under_a_new_name_appends(spark: "SparkSession", managed: 
     """A table that is there but not in the catalog under that name gets the rows added, if that is the mode."""
     frame(spark, 3).write.format("coalesce").mode("append").saveAsTable("alias", path=managed.location)
     try:
-        assert numbers(spark, "alias") == [1, 2, 3]
+        assert sql_numbers(spark, "alias") == [1, 2, 3]
     finally:
         spark.sql("DROP TABLE alias")
-    assert numbers(spark, "managed") == [1, 2, 3]
+    assert sql_numbers(spark, "managed") == [1, 2, 3]
 
 
 @pytest.mark.usefixtures("managed")
 def test_a_renamed_table(spark: "SparkSession") -> None:
     """ALTER TABLE … RENAME moves a managed table's directory; rows, history and what is written next go with it."""
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
     spark.sql("ALTER TABLE managed RENAME TO renamed")
-    assert numbers(spark, "renamed") == [1, 2]
+    assert sql_numbers(spark, "renamed") == [1, 2]
     spark.sql("INSERT INTO renamed VALUES (3, DATE '2026-05-03', 'C')")
-    assert numbers(spark, "renamed") == [1, 2, 3]
+    assert sql_numbers(spark, "renamed") == [1, 2, 3]
     assert not (warehouse(spark) / "managed").exists()
     moved = coalesce.open(warehouse(spark) / "renamed")
     assert (moved.version, unmanaged(moved)) == (2, set())
@@ -221,11 +217,11 @@ def test_an_external_table_survives_its_name(spark: "SparkSession", managed: Tab
     coalesce.create(tmp_path / "t", managed.schema, spark=spark).append(frame(spark, 7))
     spark.sql(f"CREATE TABLE outside USING coalesce LOCATION '{managed.location}'")
     spark.sql(f"ALTER TABLE outside SET LOCATION '{tmp_path / 't'}'")
-    assert numbers(spark, "outside") == [7]
+    assert sql_numbers(spark, "outside") == [7]
     spark.sql("TRUNCATE TABLE outside")
     spark.sql("DROP TABLE outside PURGE")
     assert coalesce.open(tmp_path / "t").version == 2
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
 
 
 def test_a_managed_table_stays_where_it_is(spark: "SparkSession", managed: Table, tmp_path: Path) -> None:
@@ -244,7 +240,7 @@ def test_a_managed_table_stays_where_it_is(spark: "SparkSession", managed: Table
         spark.sql("DROP TABLE plain")
         spark.sql("DROP TABLE IF EXISTS outside")
     assert coalesce.open(tmp_path / "t").version == 0
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
 
 
 def test_drop_database(spark: "SparkSession", managed: Table) -> None:
@@ -286,14 +282,14 @@ def test_create_table_like(spark: "SparkSession") -> None:
     spark.sql("CREATE TABLE plain LIKE managed USING parquet")
     try:
         spark.sql("INSERT INTO alike SELECT * FROM managed")
-        assert (numbers(spark, "alike"), numbers(spark, "plain")) == ([1, 2], [])
+        assert (sql_numbers(spark, "alike"), sql_numbers(spark, "plain")) == ([1, 2], [])
         alike = coalesce.open(warehouse(spark) / "alike")
         assert fields(warehouse(spark) / "alike") == ["dt", "app"]
         assert isinstance(alike.state.rule, BySize)
     finally:
         spark.sql("DROP TABLE alike")
         spark.sql("DROP TABLE plain")
-    assert numbers(spark, "managed") == [1, 2]
+    assert sql_numbers(spark, "managed") == [1, 2]
 
 
 def test_transforms_in_partitioned_by(spark: "SparkSession") -> None:

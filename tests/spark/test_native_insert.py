@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkE
 import coalesce
 from coalesce.table.table import Table
 from tests.spark.events import unmanaged
+from tests.support.numbers import sql_numbers
 from tests.support.settings import OVERWRITE_MODE, changed
 
 if TYPE_CHECKING:
@@ -33,30 +34,25 @@ def events(spark: "SparkSession", tmp_path: Path) -> Iterator[Table]:
     assert unmanaged(table) == set()
 
 
-def numbers(spark: "SparkSession", source: str = "events") -> list[int]:
-    """The rows of a table of the catalog."""
-    return sorted(row.k for row in spark.sql(f"SELECT k FROM {source}").collect())
-
-
 def test_insert_into(spark: "SparkSession", events: Table) -> None:
     """INSERT INTO, by position and by name, several times, each one commit."""
     spark.sql("INSERT INTO events " + ROW.format("1L"))
-    assert numbers(spark) == [0, 1]
+    assert sql_numbers(spark, "events") == [0, 1]
     spark.sql("INSERT INTO events VALUES (DATE '2026-05-02', NULL, 2), (NULL, '', 3)")
     spark.sql("INSERT INTO events (k, app, dt) SELECT 4, 'B', DATE '2026-05-03'")
     spark.sql("INSERT INTO events BY NAME SELECT 5L AS k, 'C' AS app, DATE '2026-05-03' AS dt")
-    assert numbers(spark) == [0, 1, 2, 3, 4, 5]
+    assert sql_numbers(spark, "events") == [0, 1, 2, 3, 4, 5]
     assert events.refresh().version == 5
     assert events.count("app = ''") == 1
 
 
 def test_insert_through_a_relation_that_was_read(spark: "SparkSession", events: Table) -> None:
     """A relation that queries have used, with options or without, is no way past the writer."""
-    assert numbers(spark) == [0]
+    assert sql_numbers(spark, "events") == [0]
     spark.sql("SELECT * FROM events WITH (timeZone = 'Asia/Tokyo')").collect()
     spark.sql("INSERT INTO events SELECT dt, app, k + 1 FROM events")
     spark.sql("INSERT INTO events WITH (layout = 'counted') SELECT dt, app, k + 2 FROM events")
-    assert numbers(spark) == [0, 1, 2, 3]
+    assert sql_numbers(spark, "events") == [0, 1, 2, 3]
     assert unmanaged(events) == set()
 
 
@@ -64,7 +60,7 @@ def test_insert_while_the_table_is_cached(spark: "SparkSession", events: Table) 
     """CACHE TABLE does not turn an insert into a plain write."""
     spark.sql("CACHE TABLE events")
     spark.sql("INSERT INTO events " + ROW.format("1L"))
-    assert numbers(spark) == [0, 1]
+    assert sql_numbers(spark, "events") == [0, 1]
     spark.sql("UNCACHE TABLE events")
     assert events.refresh().version == 2
 
@@ -72,9 +68,9 @@ def test_insert_while_the_table_is_cached(spark: "SparkSession", events: Table) 
 def test_insert_overwrite(spark: "SparkSession", events: Table) -> None:
     """INSERT OVERWRITE replaces the rows in one commit; what it replaced can still be read."""
     spark.sql("INSERT OVERWRITE events " + ROW.format("7L"))
-    assert numbers(spark) == [7]
+    assert sql_numbers(spark, "events") == [7]
     spark.sql("INSERT OVERWRITE events SELECT dt, app, k + 1 FROM events")
-    assert numbers(spark) == [8]
+    assert sql_numbers(spark, "events") == [8]
     assert [row.k for row in coalesce.open(events.location, spark=spark).read(version=1).collect()] == [0]
 
 
@@ -83,7 +79,7 @@ def test_dynamic_insert_overwrite(spark: "SparkSession", events: Table) -> None:
     spark.sql("INSERT INTO events SELECT DATE '2026-05-01', 'B', 1L")
     with changed(spark, {OVERWRITE_MODE: "dynamic"}):
         spark.sql("INSERT OVERWRITE events SELECT DATE '2026-05-01', 'B', 2L")
-    assert numbers(spark) == [0, 2]
+    assert sql_numbers(spark, "events") == [0, 2]
     assert events.refresh().count() == 2
 
 
@@ -92,7 +88,7 @@ def test_static_partitions_are_refused(spark: "SparkSession", events: Table) -> 
     for word in ("INTO", "OVERWRITE"):
         with pytest.raises((AnalysisException, PySparkException)):
             spark.sql(f"INSERT {word} events PARTITION (dt = DATE '2026-05-01') SELECT 'A', 9L")
-    assert numbers(spark) == [0]
+    assert sql_numbers(spark, "events") == [0]
     assert unmanaged(events) == set()
 
 
@@ -108,7 +104,7 @@ def test_insert_into_a_view(spark: "SparkSession", events: Table) -> None:
         except PySparkException:
             continue
         committed.append(number)
-    assert numbers(spark) == committed
+    assert sql_numbers(spark, "events") == committed
     assert unmanaged(events) == set()
 
 
@@ -119,21 +115,21 @@ def test_insert_into_an_old_version_is_refused(spark: "SparkSession", events: Ta
         spark.sql("INSERT INTO past " + ROW.format("1L"))
     with pytest.raises(IllegalArgumentException, match="version of the past"):
         spark.sql("INSERT INTO events WITH (version = 1) " + ROW.format("1L"))
-    assert numbers(spark) == [0]
+    assert sql_numbers(spark, "events") == [0]
 
 
 def test_frame_writers(spark: "SparkSession", events: Table) -> None:
     """`insertInto`, `save` and `saveAsTable` of DataFrames commit through the writer."""
     spark.sql(ROW.format("1L")).write.insertInto("events")
-    assert numbers(spark) == [0, 1]
+    assert sql_numbers(spark, "events") == [0, 1]
     spark.sql(ROW.format("2L")).write.format("coalesce").mode("append").save(events.location)
-    assert numbers(spark) == [0, 1, 2]
+    assert sql_numbers(spark, "events") == [0, 1, 2]
     spark.sql(ROW.format("3L")).write.insertInto("events", overwrite=True)
-    assert numbers(spark) == [3]
+    assert sql_numbers(spark, "events") == [3]
     with pytest.raises(IllegalArgumentException, match="there is a coalesce table"):
         spark.sql(ROW.format("4L")).write.format("coalesce").save(events.location)
     spark.sql(ROW.format("5L")).write.format("coalesce").mode("ignore").save(events.location)
-    assert numbers(spark) == [3]
+    assert sql_numbers(spark, "events") == [3]
 
 
 def test_save_as_table_appends(spark: "SparkSession", events: Table) -> None:
@@ -141,9 +137,9 @@ def test_save_as_table_appends(spark: "SparkSession", events: Table) -> None:
     try:
         spark.sql(ROW.format("1L")).write.format("coalesce").mode("append").saveAsTable("events")
     except AnalysisException:
-        assert numbers(spark) == [0]
+        assert sql_numbers(spark, "events") == [0]
     else:
-        assert numbers(spark) == [0, 1]
+        assert sql_numbers(spark, "events") == [0, 1]
     assert unmanaged(events) == set()
 
 
@@ -157,11 +153,11 @@ def test_save_as_table_creates(spark: "SparkSession", tmp_path: Path) -> None:
         assert [f.name for f in table.state.spec.fields] == ["dt", "app"]
         assert unmanaged(table) == set()
         assert len(table.files()) == 1
-        assert numbers(spark, "made") == list(range(10))
+        assert sql_numbers(spark, "made") == list(range(10))
         spark.sql("INSERT INTO made BY NAME SELECT DATE '2026-05-02' AS dt, 10L AS k, 'x' AS app")
-        assert numbers(spark, "made WHERE app = 'x'") == [10]
+        assert sql_numbers(spark, "made WHERE app = 'x'") == [10]
         rows.write.format("coalesce").mode("append").saveAsTable("made")
-        assert len(numbers(spark, "made")) == 21
+        assert len(sql_numbers(spark, "made")) == 21
         assert unmanaged(table) == set()
     finally:
         spark.sql("DROP TABLE made")
@@ -179,7 +175,7 @@ def test_create_table_creates(spark: "SparkSession", tmp_path: Path) -> None:
         table = coalesce.open(tmp_path / "born")
         assert [f.name for f in table.state.spec.fields] == ["dt", "app"]
         assert len(table.files()) == 1
-        assert numbers(spark, "born WHERE app = 'B'") == [2]
+        assert sql_numbers(spark, "born WHERE app = 'B'") == [2]
         assert unmanaged(table) == set()
     finally:
         spark.sql("DROP TABLE born")
@@ -193,7 +189,7 @@ def test_create_table_as_select(spark: "SparkSession", tmp_path: Path) -> None:
     )
     try:
         assert [f.name for f in coalesce.open(tmp_path / "chosen").state.spec.fields] == ["app"]
-        assert numbers(spark, "chosen WHERE app = '1'") == [1, 3]
+        assert sql_numbers(spark, "chosen WHERE app = '1'") == [1, 3]
     finally:
         spark.sql("DROP TABLE chosen")
 
@@ -210,7 +206,7 @@ def test_what_spark_refuses(spark: "SparkSession") -> None:
     ):
         with pytest.raises(PySparkException):
             spark.sql(statement)
-    assert numbers(spark) == [0]
+    assert sql_numbers(spark, "events") == [0]
 
 
 @pytest.mark.usefixtures("events")

@@ -11,6 +11,7 @@ from pyspark.sql.functions import lit
 import coalesce
 from coalesce.table.table import Table
 from tests.spark.events import APPS, make_events, rows
+from tests.support.numbers import frame_numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,11 +27,6 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Table:
 def df(spark: "SparkSession", events: Table) -> "DataFrame":
     """Its rows, as a user reads them."""
     return spark.read.format("coalesce").load(events.location)
-
-
-def numbers(frame: "DataFrame") -> list[int]:
-    """The rows, by number."""
-    return sorted(row.k for row in frame.select("k").collect())
 
 
 def test_all_rows_and_columns_are_read(df: "DataFrame", events: Table) -> None:
@@ -52,7 +48,7 @@ def test_a_filter_leaves_the_frame_as_it_was(df: "DataFrame") -> None:
 
 def test_union_of_two_filters_of_one_frame(df: "DataFrame") -> None:
     """Two filters of one frame in one query each keep their own rows."""
-    assert numbers(df.filter("k = 2").union(df.filter("k = 3"))) == [2, 3]
+    assert frame_numbers(df.filter("k = 2").union(df.filter("k = 3"))) == [2, 3]
     both = df.filter("app = 'A'").select("app").union(df.filter("app = 'B'").select("app"))
     assert {row.app for row in both.distinct().collect()} == {"A", "B"}
 
@@ -80,7 +76,7 @@ def test_each_logical_partition_alone(df: "DataFrame", events: Table, app: str |
     """Values that look like NULL, like a group or like a path are found as what they are."""
     expected = [row["k"] for row in events.scan().to_arrow().to_pylist() if row["app"] == app]
     found = df.filter(df.app.eqNullSafe(lit(app)))
-    assert numbers(found) == sorted(expected)
+    assert frame_numbers(found) == sorted(expected)
     assert expected
 
 
@@ -157,7 +153,7 @@ def test_a_partition_of_nulls_is_one_of_nulls(spark: "SparkSession", tmp_path: P
     table.append(pa.table({"p": ["", None, "a"], "k": [1, 2, 3]}, schema=schema))
     frame = spark.read.format("coalesce").load(table.location)
     assert {row.k: row.p for row in frame.collect()} == {1: "", 2: None, 3: "a"}
-    assert numbers(frame.where("p IS NULL")) == [2]
+    assert frame_numbers(frame.where("p IS NULL")) == [2]
 
 
 def test_table_read(spark: "SparkSession", tmp_path: Path) -> None:
@@ -167,7 +163,7 @@ def test_table_read(spark: "SparkSession", tmp_path: Path) -> None:
     assert table.read().count() == 300
     assert table.read(version=1).count() == 150
     assert table.read(as_of=None, version=0).count() == 0
-    assert numbers(table.read().filter("k = 7")) == [7]
+    assert frame_numbers(table.read().filter("k = 7")) == [7]
 
 
 def test_a_table_made_anew_at_the_same_place(spark: "SparkSession", tmp_path: Path) -> None:

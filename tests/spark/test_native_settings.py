@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
+from tests.support.numbers import frame_numbers
 from tests.support.settings import changed
 
 if TYPE_CHECKING:
@@ -64,10 +65,6 @@ def put(spark: "SparkSession") -> Iterator[Put]:
         yield lambda name, value: stack.enter_context(changed(spark, {name: value}))
 
 
-def _keys(frame: "DataFrame") -> list[int]:
-    return sorted(row.k for row in frame.select("k").collect())
-
-
 @pytest.mark.parametrize("phase", ["analyzed", "optimizedPlan", "executedPlan", "collected"])
 def test_the_time_zone_changes_on_the_way(load: Load, put: Put, phase: str) -> None:
     """Analysed in one zone and brought to some phase there, then run in another: the rows are the same."""
@@ -98,7 +95,7 @@ def test_conditions_of_two_zones_in_one_query(load: Load, put: Put) -> None:
             put(ZONE, "+05:30")
             queries.append(marked.where("here").where(words))
             put(ZONE, "UTC")
-            found[place] = [_keys(query) for query in queries]
+            found[place] = [frame_numbers(query) for query in queries]
         assert found["table"] == found["memory"], words
 
 
@@ -122,7 +119,8 @@ def test_what_outlives_the_zone_it_was_made_in(spark: "SparkSession", load: Load
         joined._jdf.queryExecution().executedPlan()
         cached = frame.cache()
         put(ZONE, "Asia/Kolkata")
-        found[place] = [_keys(f) for f in (spark.table("made_of_a_frame"), spark.table("made_of_text"), cached, joined)]
+        views = (spark.table("made_of_a_frame"), spark.table("made_of_text"), cached, joined)
+        found[place] = [frame_numbers(view) for view in views]
         cached.unpersist()
     assert found["table"] == found["memory"]
 

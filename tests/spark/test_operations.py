@@ -13,12 +13,11 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.arrow.read import open_file
 from coalesce.errors import SchemaError
 from coalesce.predicate.expr import Opaque
-from coalesce.spark import engine as spark_engine
-from coalesce.table import engine as table_engine
 from coalesce.table.table import Table, core_of
 from tests.arrow.generated import plain_rows
 from tests.checker import check_files
 from tests.spark.frames import content, frame_of, stored
+from tests.support.engines import by_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,13 +50,10 @@ def events(apps: list[str | None], numbers: range, day: date = DAY) -> pa.Table:
 
 
 @pytest.fixture(params=["here", "job"])
-def table(
-    request: pytest.FixtureRequest, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Table:
+def table(request: pytest.FixtureRequest, spark: "SparkSession", tmp_path: Path) -> Table:
     """A table whose small apps share a file; rewriting is done in the driver or by a Spark job."""
-    if request.param == "job":
-        monkeypatch.setattr(spark_engine, "LITTLE", 0)
-    return coalesce.create(tmp_path / "t", SCHEMA, partition_by=["dt", "app"], rule=coalesce.small("app"), spark=spark)
+    made = coalesce.create(tmp_path / "t", SCHEMA, partition_by=["dt", "app"], rule=coalesce.small("app"), spark=spark)
+    return by_jobs(made, spark) if request.param == "job" else made
 
 
 def raw_rows(table: Table, app: str) -> list[Any]:
@@ -135,12 +131,11 @@ def test_partitions_that_look_alike_are_dropped_one_by_one(spark: "SparkSession"
 
 @pytest.mark.parametrize(("where", "layout"), [("app = 'A'", "counted"), ("lower(app) = 'a'", "known")])
 def test_rows_outside_of_what_is_overwritten_are_refused(
-    spark: "SparkSession", tmp_path: Path, where: str, layout: str, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkSession", tmp_path: Path, where: str, layout: str
 ) -> None:
     """Counted along with the tuples, or in a pass of its own; a row for which it is unknown is outside too."""
     table = coalesce.create(tmp_path / "t", SCHEMA, partition_by=["dt", "app"], rule=coalesce.small("app"), spark=spark)
-    monkeypatch.setattr(table_engine, "_ENOUGH_HISTORY", 1)
-    table.append(frame_of(spark, events(["A", "B"], range(20))))
+    table.append(pa.concat_tables([events(["A", "B"], range(100))] * 1000))  # enough to know a layout from
     before = stored(table)
     rows = frame_of(spark, events(["A", "B", None], range(100, 109)))
 
@@ -150,7 +145,7 @@ def test_rows_outside_of_what_is_overwritten_are_refused(
     table.overwrite(rows.where("app = 'A'"), where, layout=layout)
     assert sorted(table.scan("app = 'A'").to_arrow().column("k").to_pylist()) == [102, 105, 108]
     table.overwrite(rows, where, allow_outside=True, layout=layout)
-    assert table.count() == 10 + 9
+    assert table.count() == 50_000 + 9
 
 
 def test_a_frame_may_read_the_table_it_overwrites(spark: "SparkSession", table: Table) -> None:

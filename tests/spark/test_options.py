@@ -1,96 +1,17 @@
-"""Every option is honoured or refused, by both sources alike; and what is refused leaves the table as it was."""
+"""Every option is honoured or refused, and what is refused leaves the table as it was."""
 
-import json
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import coalesce
 from coalesce.errors import CoalesceError
 from coalesce.spark.translate.options import OPTIONS, Source, read_options, stream_options, write_options
-from tests.spark.asked import (
-    CONNECT,
-    NATIVE,
-    Write,
-    asked,
-    expected_write,
-    make,
-    read,
-    reads,
-    write,
-)
-from tests.spark.processes import run
+from tests.spark.asked import NATIVE, asked, check_read, check_write, make, read, reads, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SERVED = """
-import json
-import os
-import sys
-from pathlib import Path
-
-from pyspark.sql import SparkSession
-
-import coalesce
-from coalesce.spark.session.jre import spark_java_home
-from tests.spark.asked import asked, make, read, reads, write
-
-os.environ["JAVA_HOME"] = str(spark_java_home())  # the server is PySpark's own, which looks for Java nowhere else
-os.environ["PYSPARK_PYTHON"] = sys.executable  # the server's workers need pyarrow and this package
-spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-coalesce.attach(spark)
-place = Path(sys.argv[1])
-answers = {"writes": [write(spark, place, case, mode) for case, mode in asked("connect")]}
-make(place)
-answers["reads"] = [read(spark, place, case) for case in reads(place)]
-nowhere = spark.createDataFrame([("a", 1)], "app STRING, k INT").write.format("coalesce").mode("append")
-try:
-    nowhere.save(sys.argv[1] + "-no")
-except Exception as error:
-    answers["no table"] = str(error)
-try:
-    spark.sql(f"CREATE TABLE t USING coalesce LOCATION '{place}'")
-except Exception as error:
-    answers["catalog"] = str(error)
-print(json.dumps(answers))
-spark.stop()
-"""
-
-
-@pytest.fixture(scope="module")
-def connect(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What came of every case through a Spark Connect server."""
-    directory = tmp_path_factory.mktemp("connect")
-    answers: dict[str, Any] = json.loads(run(SERVED, directory / "t", directory=directory)[-1])
-    return answers
-
-
-def check_write(case: Write, mode: str, source: str, found: dict[str, Any]) -> None:
-    """Compare what came of a write with what the model says."""
-    wanted = expected_write(case, mode, source)
-    what = f"{case} in mode {mode}, {source}"
-    if wanted.refused is None:
-        assert found["error"] is None, what
-    else:
-        assert found["error"] is not None, what
-        assert re.search(wanted.refused, found["error"], re.DOTALL), f"{what}: {found['error']}"
-    assert found["rows"] == wanted.rows, what
-    assert found["version"] == (3 if wanted.committed else 2), what
-    assert found["left behind"] == [], what
-    assert found["unmanaged"] == [], what
-
-
-def check_read(location: Path, number: int, source: str, found: dict[str, Any]) -> None:
-    """Compare what a read found with what the case says."""
-    case = reads(location)[number]
-    wanted = case.expected(source)
-    if isinstance(wanted, str):
-        assert re.search(wanted, found.get("error", ""), re.DOTALL), f"{case}, {source}: {found}"
-    else:
-        assert found.get("rows") == wanted, f"{case}, {source}: {found}"
 
 
 def test_writes(spark: "SparkSession", tmp_path: Path) -> None:
@@ -100,30 +21,12 @@ def test_writes(spark: "SparkSession", tmp_path: Path) -> None:
         check_write(case, mode, NATIVE, write(spark, tmp_path / "t", case, mode))
 
 
-@pytest.mark.spark
-def test_writes_through_connect(connect: dict[str, Any]) -> None:
-    """The same through Spark Connect."""
-    for (case, mode), found in zip(asked(CONNECT), connect["writes"], strict=True):
-        check_write(case, mode, CONNECT, found)
-    assert "there is no coalesce table at" in connect["no table"]
-    assert "coalesce.create(path" in connect["no table"]
-    assert "read it with load(path)" in connect["catalog"]
-
-
 def test_reads(spark: "SparkSession", tmp_path: Path) -> None:
     """Each spelling of each option reads what it says, or is refused."""
     coalesce.attach(spark)
     make(tmp_path / "t")
     for number, case in enumerate(reads(tmp_path / "t")):
         check_read(tmp_path / "t", number, NATIVE, read(spark, tmp_path / "t", case))
-
-
-@pytest.mark.spark
-def test_reads_through_connect(connect: dict[str, Any], tmp_path: Path) -> None:
-    """The same through Spark Connect."""
-    make(tmp_path / "t")
-    for number, found in enumerate(connect["reads"]):
-        check_read(tmp_path / "t", number, CONNECT, found)
 
 
 # --- the catalog and streams -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from coalesce.model.spec import field_text
 from coalesce.table.table import core_of
 from tests.checker import check_files
 from tests.spark.frames import stored
+from tests.support.numbers import table_numbers
 from tests.support.settings import OVERWRITE_MODE, changed
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def numbers_in(location: Path) -> list[int]:
     table = coalesce.open(location)
     check_files(core_of(table).storage, table.state, table.files())
     assert {f.path for f in table.files()} <= stored(table)
-    found: list[int] = sorted(table.scan().to_arrow().column("k").to_pylist())
-    return found
+    return table_numbers(table)
 
 
 def test_the_first_save_creates_the_table(session: "SparkSession", tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 import coalesce
-from coalesce.spark import engine as spark_engine
-from coalesce.spark.write import readback
 from coalesce.table.table import Table
 from tests.spark.frames import frame_of
+from tests.support.engines import by_jobs
 from tests.support.examples import examples
 from tests.table.operations import LogicalOperations, Row
 
@@ -20,11 +19,8 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("work", ["here", "jobs"])
-def test_any_sequence_of_operations(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, work: str) -> None:
+def test_any_sequence_of_operations(spark: "SparkSession", work: str) -> None:
     """After every step the rows are those of a list and every entry is right, be the work done here or by jobs."""
-    if work == "jobs":
-        monkeypatch.setattr(spark_engine, "LITTLE", 0)
-        monkeypatch.setattr(readback, "HERE_BYTES", -1)
 
     class ThroughSpark(LogicalOperations):
         """Gives DataFrames to a table that was opened with Spark."""
@@ -35,7 +31,8 @@ def test_any_sequence_of_operations(spark: "SparkSession", monkeypatch: pytest.M
             return frame_of(spark, arrow)
 
         def open(self, table: Table) -> Table:
-            return coalesce.open(table.location, spark=spark)
+            opened = coalesce.open(table.location, spark=spark)
+            return by_jobs(opened, spark) if work == "jobs" else opened
 
         @invariant()
         def spark_reads_the_rows(self) -> None:

@@ -19,6 +19,7 @@ from tests.arrow.generated import Generated, plain_rows, tables
 from tests.builders import make_plan_over, make_snapshot
 from tests.checker import check_files
 from tests.spark.frames import content, frame_of, stored
+from tests.support.engines import NOTHING
 from tests.support.examples import examples
 
 if TYPE_CHECKING:
@@ -67,21 +68,20 @@ def make(spark: "SparkSession", tmp_path: Path) -> Make:
 
 @pytest.mark.parametrize("reader", ["here", "job"])
 def test_any_rows_come_back_and_entries_say_what_is_in_the_files(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, reader: str
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, reader: str
 ) -> None:
     """Tables of any types, partitioned in any way: rows survive bit for bit, and a second opinion confirms entries."""
-    from coalesce.spark.write import readback
+    from coalesce.spark.write.readback import HERE_BYTES
     from coalesce.spark.write.writer import write
 
-    if reader == "job":
-        monkeypatch.setattr(readback, "HERE_BYTES", -1)
+    here_bytes = HERE_BYTES if reader == "here" else NOTHING
 
     @given(tables())
     @settings(max_examples=examples(7), phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
     def check(generated: Generated) -> None:
         version = generated.version
         snapshot = make_snapshot(tmp_path_factory.mktemp("table"), version)
-        files = write(snapshot, frame_of(spark, generated.rows, version.schema))
+        files = write(snapshot, frame_of(spark, generated.rows, version.schema), here_bytes=here_bytes)
         check_files(snapshot.storage, version, files)
         assert sum(f.rows for f in files) == generated.rows.num_rows
         read = ArrowEngine().scan(snapshot, make_plan_over(version, files), None).to_arrow()

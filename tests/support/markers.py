@@ -10,7 +10,7 @@ from typing import Final
 # What stands in the command, or in the program, of a process that starts Spark.
 _STARTS_SPARK: Final = (
     *("spark-submit", "SparkSession.builder", 'session("local', "coalesce demo"),
-    "tests.spark.applications",
+    *("tests.spark.applications", "tests.spark.connect_client"),
 )
 
 launched: list[str] = []  # the commands of processes that start Spark, in order

@@ -15,7 +15,9 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.rule import RuleRequest
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
+from coalesce.table import removal
 from coalesce.table.commit.log import Log
+from coalesce.table.commit.transaction import Transaction
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table, core_of
@@ -88,3 +90,18 @@ def grow(storage: Storage, versions: int, start: int = 0) -> None:
             operation="append",
         )
         storage.put_if_absent(version_path(number), encode_version(version))
+
+
+def begun_append(table: Table, rows: pa.Table) -> Transaction:
+    """An append with its data files written and its commit still to come."""
+    begun = core_of(table).transaction("append")
+    begun.add(core_of(table).engines.rows.write(core_of(table).snapshot(), rows))
+    return begun
+
+
+def begun_delete(table: Table, where: str) -> Transaction:
+    """A delete with the shared files rewritten and its commit still to come."""
+    begun = core_of(table).transaction("delete")
+    snapshot, rows = core_of(table).snapshot(), core_of(table).engines.rows
+    removal.remove(begun, core_of(table).bound(where), lambda files, drop: rows.rewrite(snapshot, files, drop))
+    return begun

@@ -72,7 +72,7 @@ def files_of(table: Table, arrivals: Span) -> list[str]:
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=14), st.integers(1, 4), st.integers(0, 3))
-@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 def test_each_new_file_comes_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], max_files: int, begin: int
 ) -> None:

@@ -114,7 +114,7 @@ def interruptions(draw: st.DrawFn) -> list[tuple[str, str]]:
     return draw(st.lists(st.tuples(st.sampled_from(kinds), st.sampled_from(APPS)), max_size=3))
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(st.data(), st.integers(1, 4000))
 def test_compaction_among_any_other_writes(data: st.DataObject, step_bytes: int) -> None:
     """Between any two steps another object appends, removes, replaces or compacts; rows are those of a list."""

@@ -198,7 +198,7 @@ def partition(row: tuple[int, str], bucketed: bool) -> tuple[object, ...]:
 APPENDED = Step("append", ("A", "B", ""))
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(25))
 @given(st.lists(steps(2), min_size=1, max_size=4))
 @example([Step("delete", interruptions=tuple((n, Step("append", ("B", "C"))) for n in range(1, 24, 3)))])
 @example([Step("overwrite", interruptions=((n, Step("set_rule", number=2)), (n + 1, APPENDED))) for n in range(1, 12)])

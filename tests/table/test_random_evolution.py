@@ -87,7 +87,7 @@ def step(data: st.DataObject, table: Table, rows: list[Row], kind: str) -> list[
     return rows
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_any_sequence_of_changes_keeps_every_row(data: st.DataObject) -> None:
     """After each step the table holds the rows in memory; at the end, every earlier version still holds its own."""

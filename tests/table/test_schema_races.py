@@ -14,6 +14,7 @@ from coalesce.table.create import create_table
 from coalesce.table.engine import Engines, Rewritten
 from coalesce.table.table import Table, core_of
 from tests.checker import check_files
+from tests.table.examples import begun_append, begun_delete
 from tests.table.stores import MemoryStorage
 
 PLACE = pa.struct([("city", pa.string()), ("zip", pa.int32())])
@@ -41,18 +42,12 @@ def opened(table: Table) -> Table:
 
 def begin_append(table: Table) -> Transaction:
     """An append that is written and not committed."""
-    begun = core_of(table).transaction("append")
-    begun.add(core_of(table).engines.rows.write(core_of(table).snapshot(), rows(["C"], [3])))
-    return begun
+    return begun_append(table, rows(["C"], [3]))
 
 
 def begin_delete(table: Table) -> Transaction:
     """A delete that has rewritten the shared file and is not committed."""
-    begun = core_of(table).transaction("delete")
-    snapshot = core_of(table).snapshot()
-    rows = core_of(table).engines.rows
-    removal.remove(begun, core_of(table).bound("app = 'A'"), lambda files, drop: rows.rewrite(snapshot, files, drop))
-    return begun
+    return begun_delete(table, "app = 'A'")
 
 
 def begin_compact(table: Table) -> Transaction:

@@ -22,7 +22,7 @@ from tests.support.examples import examples
 
 
 @given(tables(max_rows=25), st.data())
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(80))
 def test_true_on_exactly_the_rows_of_these_tuples(generated: Generated, data: st.DataObject) -> None:
     """Whatever the transforms: rows of the tuples match, all others do not."""
     version = generated.version

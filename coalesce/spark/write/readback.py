@@ -56,8 +56,13 @@ class Found:
     statistics: Mapping[int, ColumnStatistics]
 
 
-def read_back(session: SparkSession, snapshot: Snapshot, directory: str, spec: Spec) -> list[Found]:
-    """Every file with rows below `directory`, written under `spec`, in the order of their paths."""
+def read_back(
+    session: SparkSession, snapshot: Snapshot, directory: str, spec: Spec, here_bytes: int = HERE_BYTES
+) -> list[Found]:
+    """Every file with rows below `directory`, written under `spec`, in the order of their paths.
+
+    Up to `here_bytes` of the columns in question are read by the driver, more by a job.
+    """
     schema = snapshot.version.schema
     location = spark_uri(session, snapshot.storage, directory)
     footers = sorted((f for f in read_footers(session, location) if f.rows), key=lambda f: f.uri)
@@ -70,7 +75,7 @@ def read_back(session: SparkSession, snapshot: Snapshot, directory: str, spec: S
         if (known and single[footer.uri] is None) or any(may_have_nan(footer, f) for f in floats)
     ]
     asked = _Asked(spec if known else Spec(spec.spec_id, ()), schema, floats)
-    if isinstance(snapshot.storage, HadoopStorage) or not asked.is_little(unclear):
+    if isinstance(snapshot.storage, HadoopStorage) or not asked.is_little(unclear, here_bytes):
         read = _read_by_job(session, location, unclear, asked)
     else:
         read = _read_here(snapshot, directory, location, unclear, asked)
@@ -120,11 +125,11 @@ class _Asked:
         sources = {f.source_id for f in self.spec.fields} | {f.id for f in self.floats}
         return [f for f in self.schema if f.id in sources]
 
-    def is_little(self, footers: Sequence[Footer]) -> bool:
+    def is_little(self, footers: Sequence[Footer], here_bytes: int) -> bool:
         """Whether the driver had better read it itself."""
         chunks = (footer.columns.get(f.physical_name) for footer in footers for f in self.fields)
         length = sum(chunk.length for chunk in chunks if chunk is not None)
-        return length <= HERE_BYTES and sum(footer.rows for footer in footers) <= _HERE_ROWS
+        return length <= here_bytes and sum(footer.rows for footer in footers) <= _HERE_ROWS
 
 
 @dataclass

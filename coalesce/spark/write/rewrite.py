@@ -28,7 +28,7 @@ from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import physical_schema, spark_type
 from coalesce.spark.write.assign import directory_names, planned_texts
 from coalesce.spark.write.conform import Conformed, name_of, named, whole
-from coalesce.spark.write.readback import read_back
+from coalesce.spark.write.readback import HERE_BYTES, read_back
 from coalesce.spark.write.writer import (
     SETTINGS,
     WriteReport,
@@ -46,7 +46,13 @@ _ONE_FILE_A_TASK: Final = {"spark.sql.files.maxPartitionBytes": _WHOLE, "spark.s
 _FILE: Final = "_file"
 
 
-def rewrite(spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
+def rewrite(
+    spark_session: SparkSession,
+    snapshot: Snapshot,
+    files: Sequence[DataFile],
+    drop: Bound,
+    here_bytes: int = HERE_BYTES,
+) -> Rewritten:
     """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
 
     A file of which nothing goes stays, and its entry with it. Which those are is found first, from the columns that
@@ -63,16 +69,18 @@ def rewrite(spark_session: SparkSession, snapshot: Snapshot, files: Sequence[Dat
     written = [
         new
         for spec_id, members in by_spec.items()
-        for new in _rewrite_of_spec(session, snapshot, spec_id, members, drop)
+        for new in _rewrite_of_spec(session, snapshot, spec_id, members, drop, here_bytes)
     ]
     return Rewritten(written, [file for number, file in enumerate(files) if number not in touched])
 
 
-def compact(spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
+def compact(
+    spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], here_bytes: int = HERE_BYTES
+) -> list[DataFile]:
     """New files under the current spec and rule with the rows of `files`, which keep their ids and versions."""
     session = own_session(spark_session, SETTINGS)
     rows = rows_of(session, snapshot, files).drop(_FILE)
-    return write_conformed(session, snapshot, Conformed(rows, ()), WriteReport())
+    return write_conformed(session, snapshot, Conformed(rows, ()), WriteReport(), here_bytes)
 
 
 def can_rewrite(snapshot: Snapshot) -> bool:
@@ -81,7 +89,7 @@ def can_rewrite(snapshot: Snapshot) -> bool:
 
 
 def _rewrite_of_spec(
-    session: SparkSession, snapshot: Snapshot, spec_id: int, files: Sequence[DataFile], drop: Bound
+    session: SparkSession, snapshot: Snapshot, spec_id: int, files: Sequence[DataFile], drop: Bound, here_bytes: int
 ) -> list[DataFile]:
     schema, spec = snapshot.version.schema, snapshot.version.spec_by_id(spec_id)
     rows = rows_of(session, snapshot, files)
@@ -91,7 +99,7 @@ def _rewrite_of_spec(
     ready = kept.select(*columns, *directories)
     with owned_directory(session, snapshot.storage) as directory:
         write_parquet(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
-        found = read_back(session, snapshot, directory, spec)
+        found = read_back(session, snapshot, directory, spec, here_bytes)
         tidy(snapshot.storage, directory, found)
         entries = []
         for new in found:

@@ -30,7 +30,7 @@ from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns
 from coalesce.spark.write.conform import Conformed, conform, name_of
 from coalesce.spark.write.footers import BOUND_BYTES
-from coalesce.spark.write.readback import Found, read_back
+from coalesce.spark.write.readback import HERE_BYTES, Found, read_back
 from coalesce.spark.write.row_checks import Checks
 from coalesce.storage.base import Storage
 from coalesce.table.engine import Snapshot
@@ -71,14 +71,18 @@ class WriteReport:
             self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - start
 
 
-def write(snapshot: Snapshot, frame: DataFrame, report: WriteReport | None = None) -> list[DataFile]:
+def write(
+    snapshot: Snapshot, frame: DataFrame, report: WriteReport | None = None, here_bytes: int = HERE_BYTES
+) -> list[DataFile]:
     """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
     session = own_session(frame.sparkSession, SETTINGS)
     rows = conform(in_session(frame, session), snapshot.version.schema, snapshot.version.spec)
-    return write_conformed(session, snapshot, rows, WriteReport() if report is None else report)
+    return write_conformed(session, snapshot, rows, WriteReport() if report is None else report, here_bytes)
 
 
-def write_conformed(session: SparkSession, snapshot: Snapshot, rows: Conformed, report: WriteReport) -> list[DataFile]:
+def write_conformed(
+    session: SparkSession, snapshot: Snapshot, rows: Conformed, report: WriteReport, here_bytes: int
+) -> list[DataFile]:
     """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too."""
     version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     with report.stage("count"):
@@ -94,7 +98,7 @@ def write_conformed(session: SparkSession, snapshot: Snapshot, rows: Conformed, 
         with report.stage("write"):
             write_parquet(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
         with report.stage("read back"):
-            found = read_back(session, snapshot, directory, spec)
+            found = read_back(session, snapshot, directory, spec, here_bytes)
             tidy(snapshot.storage, directory, found)
         planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
         return [_planned_entry(f, directory, snapshot, planned) for f in found]

@@ -44,7 +44,7 @@ class Transaction:
     `matching` is the predicate a removal was made for: rows added meanwhile that it may match are a conflict.
     `exclusive` transactions conflict with any other commit. `applies` is `(app, sequence)`: the commit is made
     only if the app has not committed this or a later sequence before. `rewritten` counts rows of added files that are
-    not new: they were in removed ones.
+    not new: they were in removed ones. After so many `attempts`, each overtaken by another writer, it gives up.
     """
 
     log: Log
@@ -56,6 +56,7 @@ class Transaction:
     applies: tuple[str, int] | None = None
     summary: dict[str, int | str] = field(default_factory=dict)
     rewritten: int = 0
+    attempts: int = MAX_ATTEMPTS
     began: float = field(default_factory=time.perf_counter)
     commit_id: str = field(default_factory=lambda: uuid4().hex)
     _added: list[Entries] = field(default_factory=list)
@@ -127,7 +128,7 @@ class Transaction:
         if self._removed and self._replacement is None:
             conflicts.check_in_base(self._removed, self.base, self.manifests)
         self._written = [w for entries in self._by_spec() for w in self._stored(entries)]
-        for attempt in range(MAX_ATTEMPTS):
+        for attempt in range(self.attempts):
             head = self.log.head()
             conflicts.check_same_table(self.base, head)
             if self._is_in(head):
@@ -141,7 +142,7 @@ class Transaction:
                 return version
             time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
         raise CommitConflict(
-            f"{MAX_ATTEMPTS} attempts to commit {self.operation!r} were each overtaken by another writer; try again."
+            f"{self.attempts} attempts to commit {self.operation!r} were each overtaken by another writer; try again."
         )
 
     def abandon(self) -> None:
