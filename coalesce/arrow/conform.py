@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.types as at
 
-from coalesce.arrow.reshape import MAX_STRING_BYTES, default_of, fitted, map_entries
+from coalesce.arrow.reshape import MAX_STRING_BYTES, default_of, fitted, in_memory, map_entries
 from coalesce.model.arrow_schema import arrow_schema, arrow_type, type_from_arrow
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
@@ -90,13 +90,13 @@ def _converted(column: pa.ChunkedArray, field: Field, problems: list[str]) -> pa
 
 
 def _short_enough(chunk: pa.Array) -> Iterator[pa.Array]:
-    """The chunk in pieces whose strings surely have 32-bit offsets; others may come with 64-bit ones, or as views."""
-    if chunk.nbytes <= MAX_STRING_BYTES or len(chunk) < 2:
+    """The chunk in pieces whose strings have room in 32-bit offsets: they may come with 64-bit ones, or as views."""
+    pieces = -(-in_memory(chunk) // MAX_STRING_BYTES)
+    if pieces < 2:
         yield chunk
         return
-    middle = len(chunk) // 2
-    yield from _short_enough(chunk[:middle])
-    yield from _short_enough(chunk[middle:])
+    step = -(-len(chunk) // (2 * pieces))  # twice as many, as they are not all of one length
+    yield from (chunk.slice(start, step) for start in range(0, len(chunk), step))
 
 
 def _by_name(field: Field, members: Sequence[pa.Field]) -> int | None:

@@ -38,6 +38,14 @@ FindMember = Callable[[Field, Sequence[pa.Field]], int | None]
 FillMember = Callable[[Field, int], pa.Array]
 
 
+def in_memory(rows: pa.Array | pa.Table) -> int:
+    """How many bytes the rows take. Older releases of Arrow cannot tell of views: then it is all that these may see."""
+    try:
+        return rows.nbytes  # type: ignore[no-any-return]
+    except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return rows.get_total_buffer_size()  # type: ignore[no-any-return]
+
+
 def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> pa.Array:
     """The array in the Arrow type of `type_`, logical names and ids inside; values are cast where that is exact.
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from coalesce.arrow.reshape import in_memory
 from coalesce.arrow.store import discard
 from coalesce.arrow.write import Writing, checked
 from coalesce.model.datafile import DataFile
@@ -65,7 +66,7 @@ def _handfuls(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]
             yield _emptied(held)
             size = rows = 0
         held.append(part)
-        size, rows = size + part.nbytes, rows + part.num_rows
+        size, rows = size + in_memory(part), rows + part.num_rows
         # One without rows tells the columns, before there are rows.
         if size >= most_bytes or rows >= _HANDFUL_ROWS or part.num_rows == 0:
             yield _emptied(held)

@@ -7,6 +7,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 
+from coalesce.arrow import conform as conform_module
+from coalesce.arrow import reshape
 from coalesce.arrow.conform import conform
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_schema, schema_from_arrow
@@ -249,3 +251,16 @@ def test_what_would_change_a_value_is_refused(type_: pa.DataType, given_: pa.Arr
 def test_widening(source: Type, target: Type, expected: bool) -> None:
     """A type widens to another if that holds each of its values exactly."""
     assert is_widening(source, target) is expected
+
+
+@pytest.mark.parametrize("type_", [pa.large_string(), pa.string_view(), pa.large_binary(), pa.binary_view()])
+def test_columns_too_long_for_32_bit_offsets(type_: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are cut into pieces that are not: what came with 64-bit offsets, or as views, may be of any length."""
+    for module in (conform_module, reshape):
+        monkeypatch.setattr(module, "MAX_STRING_BYTES", 100)
+    values = [f"{n:020d}" for n in range(50)]
+    given_ = pa.array(values).cast(type_)
+    plain = pa.string() if type_ in (pa.large_string(), pa.string_view()) else pa.binary()
+    found = fit(plain, given_)
+    assert found.num_chunks > 5
+    assert found.cast(pa.string()).to_pylist() == values
