@@ -43,11 +43,9 @@ def open_storage(
     text = os.fspath(location)
     if not text:
         raise StorageError("the location of the table is empty; give a path or a URI such as s3://bucket/events.")
-    match = _SCHEME.fullmatch(text)
-    # `a:b` without a slash is a path that has a colon in it, unless it begins with a scheme we know.
-    scheme = match[1].lower() if match and (match[2].startswith("/") or match[1].lower() in _KNOWN_SCHEMES) else ""
-    if scheme == "file" and match is not None:
-        return LocalStorage(_file_uri_path(text, match[2]), root=text)
+    scheme = _scheme(text)
+    if scheme == "file":
+        return LocalStorage(_file_uri_path(text, text.partition(":")[2]), root=text)
     if scheme in _OBJECT_SCHEMES:
         return _open_objects(text, options)
     if scheme or (hadoop is not None and hadoop.default_scheme() not in (None, "file")):
@@ -58,6 +56,18 @@ def open_storage(
             )
         return hadoop.open(text, create=(options or {}).get("put_if_absent"))
     return LocalStorage(text, root=text)
+
+
+def is_relative(location: str) -> bool:
+    """Whether a location depends on the directory that a process is in."""
+    return not _scheme(location) and not os.path.isabs(location)
+
+
+def _scheme(text: str) -> str:
+    """What stands before the colon: `a:b` without a slash is a path, unless it begins with a scheme we know."""
+    match = _SCHEME.fullmatch(text)
+    known = match is not None and (match[2].startswith("/") or match[1].lower() in _KNOWN_SCHEMES)
+    return match[1].lower() if match is not None and known else ""
 
 
 def _file_uri_path(uri: str, rest: str) -> str:

@@ -69,3 +69,25 @@ def test_a_moved_table_and_another_in_its_place(spark: "SparkSession", tmp_path:
     assert spark.read.format("coalesce").load(str(tmp_path / "there")).count() == 3
     with pytest.raises(Exception, match="FILE_NOT_EXIST"):  # of the rows it was made for, which are gone from there
         frame.select("k").collect()
+
+
+def test_a_relative_path_goes_by_the_directory(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a change of directory it means the table there, also if it is a copy; what was opened before stays."""
+    for place, rows in (("one", 3), ("other", 5)):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        table = _table(spark, Path("events"), rows)
+        assert table.read().where("p = 'a'").count() == rows
+        assert spark.read.format("coalesce").load("events").count() == rows
+        spark.range(1).selectExpr("'b' AS p", "id AS k").write.format("coalesce").mode("append").save("events")
+        assert coalesce.open("events").count() == rows + 1
+    monkeypatch.chdir(tmp_path / "one")
+    assert spark.read.format("coalesce").load("events").count() == 4
+    assert table.refresh().read().count() == 6
+    assert table.last_scan() is not None
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    coalesce.open("events").append(pa.table({"p": ["a"], "k": [9]}))
+    assert spark.read.format("coalesce").load("events").count() == 5

@@ -5,6 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from coalesce.plan.report import Report
 from coalesce.spark.source import queries, versions
 from coalesce.spark.translate.options import VERSION
+from coalesce.storage.resolve import is_relative
 from coalesce.table.engine import Snapshot
 
 
@@ -13,9 +14,10 @@ def dataframe(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     # The storage may have settings of its own, which the path alone does not tell.
     versions.remember(snapshot.storage, snapshot.version)
     reader = spark.read.format("coalesce").option(VERSION, snapshot.version.number)
-    return reader.load(snapshot.storage.root)
+    storage = snapshot.storage
+    return reader.load(storage.uri("") if is_relative(storage.root) else storage.root)
 
 
 def last_scan(snapshot: Snapshot) -> Report | None:
     """The report of the newest scan of the table that has begun in this process."""
-    return queries.last_scan(snapshot.storage.root, snapshot.version.table_id)
+    return queries.last_scan(snapshot.storage.uri(""), snapshot.version.table_id)

@@ -133,7 +133,7 @@ def listing(question: Question, evaluator: Any) -> str:
     """The files to read, as `PlannedFiles.java` takes them."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    _last_scans.put((found.storage.root, found.version.table_id), plan)
+    _last_scans.put((found.storage.uri(""), found.version.table_id), plan)
     return list_files(plan, found.constants, question.get("part"))
 
 

@@ -27,6 +27,7 @@ from coalesce.spark.jvm.values import END
 from coalesce.spark.source.constants import Constants
 from coalesce.storage import open_storage
 from coalesce.storage.base import Storage
+from coalesce.storage.resolve import is_relative
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table
@@ -65,9 +66,13 @@ _versions: Recent[str, QueriedVersion] = Recent(256)
 
 
 def remember(storage: Storage, version: Version) -> QueriedVersion:
-    """Let queries read a version, through the storage it was opened with and that storage's settings."""
-    _storages.put(storage.root, storage)
-    key = f"{version.commit_id}{END}{storage.root}"
+    """Let queries read a version, through the storage it was opened with and that storage's settings.
+
+    A relative path has none, and is another place after a change of directory: it is not remembered.
+    """
+    if not is_relative(storage.root):
+        _storages.put(storage.root, storage)
+    key = f"{version.commit_id}{END}{storage.uri('')}"
     found = _versions.get(key)
     if found is None:
         found = QueriedVersion(key, storage, version)
