@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coalesce.arrow.records import UNCONVERTIBLE, mixture, unconvertible
+from coalesce.arrow.reshape import bare_rows
 from coalesce.errors import SchemaError
 
 _REFUSED = "the data frame cannot be taken as it is, and nothing was written:"
@@ -33,7 +34,7 @@ def frame_table(frame: Any, columns: Collection[str]) -> pa.Table:
     try:
         whole = _with_levels(frame, columns)
         _refuse_mixtures(whole)
-        return pa.Table.from_pandas(whole, preserve_index=False)
+        return pa.Table.from_pandas(whole, preserve_index=False) if len(whole.columns) else bare_rows(len(whole))
     except UNCONVERTIBLE as error:
         raise _refused(frame, error) from error
 

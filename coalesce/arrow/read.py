@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.reshape import default_of, fitted, repeated
+from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.errors import CorruptMetadata, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_schema, arrow_type
 from coalesce.model.datafile import DataFile
@@ -94,7 +94,7 @@ class OpenFile:
                 columns.append(self._fitted(stored[wanted.index(position)], field.type))
             else:
                 columns.append(pa.chunked_array([self._absent(field, rows)]))
-        return pa.Table.from_arrays(columns, schema=arrow_schema(Schema(tuple(fields)))) if fields else _bare(rows)
+        return pa.Table.from_arrays(columns, schema=arrow_schema(Schema(tuple(fields)))) if fields else bare_rows(rows)
 
     def lineage(self) -> pa.Table | None:
         """The id and the version of every row, as `LINEAGE` has them; None if neither is known of any."""
@@ -219,8 +219,3 @@ def _leaf_count(type_: pa.DataType) -> int:
     if pa.types.is_dictionary(type_):
         return 1
     return sum(_leaf_count(type_.field(i).type) for i in range(type_.num_fields)) if type_.num_fields else 1
-
-
-def _bare(rows: int) -> pa.Table:
-    """Rows without columns: only their number."""
-    return pa.table({"": pa.nulls(rows)}).select([])

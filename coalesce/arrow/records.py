@@ -14,6 +14,7 @@ from numbers import Number
 import numpy as np
 import pyarrow as pa
 
+from coalesce.arrow.reshape import bare_rows
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.schema import Schema, did_you_mean
@@ -45,7 +46,7 @@ def records_table(records: Sequence[Record], schema: Schema) -> pa.Table:
         columns[name] = _column(field, [record.get(name, absent) for record in records], problems)
     if problems:
         raise refusal(problems)
-    return pa.table(columns)
+    return pa.table(columns) if columns else bare_rows(len(records))
 
 
 def records_schema(records: Sequence[Record]) -> pa.Schema:

@@ -96,6 +96,11 @@ def _encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     return array.values, pa.array(np.searchsorted(ends, places, side="right"))
 
 
+def bare_rows(count: int) -> pa.Table:
+    """Rows without columns: only their number."""
+    return pa.table({"": pa.nulls(count)}).select([])
+
+
 def default_of(field: Field, count: int) -> pa.Array:
     """What a column holds in rows that do not have it: its default, or NULL."""
     return repeated(field.type, field.default, count)

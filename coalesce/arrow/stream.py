@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coalesce.arrow.reshape import in_memory
+from coalesce.arrow.reshape import bare_rows, in_memory
 from coalesce.arrow.store import discard
 from coalesce.arrow.write import Writing, checked
 from coalesce.model.datafile import DataFile
@@ -52,7 +52,8 @@ def write_stream(snapshot: Snapshot, tables: Iterable[pa.Table], buffer_bytes: i
 
 def _emptied(tables: list[pa.Table]) -> pa.Table:
     """The rows of the tables as one; the list lets go of them, so that nothing else keeps them in memory."""
-    rows = pa.concat_tables(tables)
+    # Arrow's concatenation of tables without columns has no rows.
+    rows = pa.concat_tables(tables) if tables[0].num_columns else bare_rows(sum(t.num_rows for t in tables))
     tables.clear()
     return rows
 
@@ -76,6 +77,6 @@ def _handfuls(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
-    yield table.slice(0, _HANDFUL_ROWS)
-    for start in range(_HANDFUL_ROWS, table.num_rows, _HANDFUL_ROWS):
-        yield table.slice(start, _HANDFUL_ROWS)
+    for start in range(0, max(table.num_rows, 1), _HANDFUL_ROWS):
+        # Of a table without columns Arrow would take more rows than there are.
+        yield table.slice(start, min(_HANDFUL_ROWS, table.num_rows - start))

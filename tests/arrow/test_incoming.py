@@ -1,6 +1,6 @@
 """What is taken for rows or for a schema, what of it is consumed, and the sentences about all else."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -131,6 +131,34 @@ def test_items_may_be_of_any_kind() -> None:
     table.append(items)
     assert table.count() == 11
     assert held(table)[-1] == (None, 7)
+
+
+NO_COLUMNS = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
+
+BARE: dict[str, Callable[[], object]] = {
+    "dicts": lambda: [{}] * 3,
+    "iterator of dicts": lambda: iter([{}] * 3),
+    "batch": lambda: NO_COLUMNS,
+    "table": lambda: pa.Table.from_batches([NO_COLUMNS]),
+    "reader": lambda: pa.RecordBatchReader.from_batches(pa.schema([]), iter([NO_COLUMNS])),
+    "iterator of batches": lambda: (part for part in (NO_COLUMNS.slice(0, 1), NO_COLUMNS.slice(1))),
+    "pandas": lambda: pd.DataFrame(index=range(3)),
+}
+
+
+@pytest.mark.parametrize("kind", BARE)
+def test_rows_without_columns_are_rows(kind: str) -> None:
+    """Each holds the columns' defaults, or NULL."""
+    table = table_of(pa.schema([("n", pa.int64())]))
+    assert table.append(BARE[kind]()).rows_added == 3
+    assert held(table) == [(None,)] * 3
+
+
+def test_rows_without_keys_among_others() -> None:
+    """However many of them come one after the other."""
+    table = table_of(pa.schema([("n", pa.int64())]))
+    table.append(iter([{}] * 10_000 + [{"n": 1}] + [{}]))
+    assert (table.count(), table.count("n = 1")) == (10_002, 1)
 
 
 # --- types that producers love -----------------------------------------------------------------------------------
