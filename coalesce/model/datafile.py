@@ -53,7 +53,7 @@ class DataFile:
         """The logical partitions inside, as Python values under the fields' names; None if they are unknown."""
         if self.components is None or self.tuples is None or not self.trusted:
             return None
-        return tuple(named_values(self.components, values) for values in self.tuples)
+        return tuple(named_values(self.spec_id, self.components, values) for values in self.tuples)
 
     @property
     def trusted(self) -> bool:

@@ -9,7 +9,7 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation
 from typing import Any, Final
@@ -79,9 +79,27 @@ def scaled(type_: DecimalType, digits: int) -> Decimal:
 Components = tuple[tuple[str, AtomicType], ...]
 
 
-def named_values(components: Components, values: Sequence[Value]) -> dict[str, PythonValue]:
-    """A logical tuple as Python programs hold it: each value under its field's name."""
-    return {name: to_python(type_, value) for (name, type_), value in zip(components, values, strict=True)}
+class FieldValues(dict[str, PythonValue]):
+    """A logical tuple as Python programs hold it: each value under its field's name.
+
+    The spec is known as well: fields of two specs may have one name, and a column may have it too.
+    """
+
+    __slots__ = ("spec_id",)
+
+    def __init__(self, spec_id: int, values: Mapping[str, PythonValue]) -> None:
+        super().__init__(values)
+        self.spec_id = spec_id
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A dict would be made anew without its spec."""
+        return FieldValues, (self.spec_id, dict(self))
+
+
+def named_values(spec_id: int, components: Components, values: Sequence[Value]) -> FieldValues:
+    """A logical tuple of a spec, each value under its field's name."""
+    named = zip(components, values, strict=True)
+    return FieldValues(spec_id, {name: to_python(type_, value) for (name, type_), value in named})
 
 
 _DATE_UNITS: Final = ("Y", "M", "W", "D")

@@ -201,7 +201,7 @@ def _partitions(planned: PlannedManifest, names: Components) -> list[tuple[Logic
             tuple_,
             LogicalPartition(
                 spec_id=planned.spec.spec_id,
-                values=named_values(names, tuple_),
+                values=named_values(planned.spec.spec_id, names, tuple_),
                 files=int(sums.files[i]),
                 rows=int(sums.rows[i]) if sums.known[i] else None,
                 bytes=int(sums.bytes[i]) if sums.known[i] else None,

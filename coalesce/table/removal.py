@@ -11,12 +11,13 @@ import numpy as np
 
 from coalesce.errors import CoalesceError, CommitConflict, SchemaError
 from coalesce.model.datafile import DataFile
-from coalesce.model.spec import LogicalTuple, Spec, field_type
+from coalesce.model.spec import LogicalTuple, PartitionField, Spec, field_type
+from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import is_atomic
-from coalesce.model.values import from_python
+from coalesce.model.values import FieldValues, from_python
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
-from coalesce.predicate.expr import And, Bound, InSet, IsNull, Reference
+from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InSet, IsNull, Reference
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.engine import Rewritten
 from coalesce.table.tuples import component_in
@@ -45,25 +46,62 @@ def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:
     return matching, [f for f, all_of_it in zip(plan.files, whole, strict=True) if not all_of_it]
 
 
-def equals(version: Version, values: Mapping[str, object]) -> Bound:
-    """The predicate that columns, or partition fields such as `ts_day`, have exactly these values; None is NULL."""
-    if not values:
+def equals(version: Version, listed: Mapping[str, object], named: Mapping[str, object]) -> Bound:
+    """The predicate that columns, or partition fields such as `ts_day`, have exactly these values; None is NULL.
+
+    What was `listed`, as a `FieldValues`, is of the fields of its spec; names that people give are looked up.
+    """
+    fields = _fields_of(version, listed)
+    given = {} if fields else listed
+    parts = [_component(version, field, listed[field.name]) for field in fields]
+    parts += [_equal(version, name, value) for name, value in {**given, **named}.items()]
+    if not parts:
         raise SchemaError("say which logical partition: drop_partition(dt=…, app=…).")
-    parts = [_equal(version, name, value) for name, value in values.items()]
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
+def _fields_of(version: Version, listed: Mapping[str, object]) -> tuple[PartitionField, ...]:
+    """The fields that listed values are of; none if they are not of this table, or its fields were renamed since."""
+    if not isinstance(listed, FieldValues):
+        return ()
+    spec = next((s for s in version.specs if s.spec_id == listed.spec_id), None)
+    return () if spec is None or [f.name for f in spec.fields] != list(listed) else spec.fields
+
+
 def _equal(version: Version, name: str, value: object) -> Bound:
-    field = version.schema.find(name)
-    made = next((f for f in version.spec.fields if f.name.lower() == name.lower()), None)
-    if field is None and made is not None:
-        type_ = field_type(made, version.schema)
-        return component_in(made, [None if value is None else from_python(type_, value)], version.schema)
+    field, made = version.schema.find(name), _made(version, name)
+    meanings = {(f.source_id, f.transform) for f in made} | (set() if field is None else {(field.id, Identity())})
+    if len(meanings) > 1:
+        kinds = ["a column"] * (field is not None) + ["a partition field", "another partition field"]
+        raise SchemaError(
+            f"{name!r} is the name of {' and of '.join(kinds[: len(meanings)])}; give the values of a logical "
+            "partition as partitions() lists them, drop_partition(listed.values), or delete() by a condition."
+        )
+    if field is None and made:
+        return _component(version, made[0], value)
     field = version.schema.field(name)
     if not is_atomic(field.type):
         raise SchemaError(f"column {field.name!r} is {field.type} and cannot be compared with a value.")
     column = Reference(field.id, field.name, field.type)  # type: ignore[arg-type]
     return IsNull(column) if value is None else InSet(column, (from_python(column.type, value),))
+
+
+def _made(version: Version, name: str) -> list[PartitionField]:
+    """The partition fields of this name: the current one, and those that there still are files of."""
+    specs = {version.current_spec_id, *(ref.spec_id for ref in version.manifests)}
+    return [f for i in sorted(specs) for f in version.spec_by_id(i).fields if f.name.lower() == name.lower()]
+
+
+def _component(version: Version, field: PartitionField, value: object) -> Bound:
+    if isinstance(field.transform, Void):
+        return TRUE if value is None else FALSE  # it is NULL whatever the column holds
+    if version.schema.atomic(field.source_id) is None:
+        raise SchemaError(
+            f"partition field {field.name!r} is made from a column that the table no longer has, so no row can be told "
+            "by it; delete() by a condition on columns that there are."
+        )
+    type_ = field_type(field, version.schema)
+    return component_in(field, [None if value is None else from_python(type_, value)], version.schema)
 
 
 def tuples_in(files: Sequence[DataFile], spec: Spec) -> set[LogicalTuple]:

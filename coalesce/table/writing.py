@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from coalesce.arguments import check_flag, check_integer, check_settings
 from coalesce.errors import SchemaError
+from coalesce.model.values import FieldValues
 from coalesce.predicate.expr import TRUE
 from coalesce.predicate.normalize import has_opaque
 from coalesce.table import removal
@@ -164,23 +165,28 @@ class TableWriter(TableReader):
     ) -> WriteResult:
         """Remove a logical partition: the rows whose columns have exactly these values (None is NULL).
 
+        Rows that were written under other partition fields go as well.
+
         * `values`: the value of each column; a partition field that is no column goes by its own name, such as
           `ts_day`. Fewer than all fields remove several logical partitions.
-        * `partition`: the same as a dict, such as `LogicalPartition.values`.
+        * `partition`: the same as a dict, or `LogicalPartition.values`, which are those of the fields listed, whatever
+          else goes by their names.
         * `applies`: as for `append`.
 
-        Raises `SchemaError` for names and values that are none of the table's, and `CommitConflict` as `delete` does.
+        Raises `SchemaError` for names and values that are none of the table's, or a name that means several things, as
+        after a partition column was dropped and another got its name; and `CommitConflict` as `delete` does.
 
         >>> table.drop_partition(dt="2026-05-17", app="tiny").rows_removed
         1
         >>> table.drop_partition(table.partitions()[0].values).rows_removed
         2
         """
-        named = {**({} if partition is None else check_settings(partition, "the values")), **values}
+        by_name = {} if partition is None else check_settings(partition, "the values")
+        listed = partition if isinstance(partition, FieldValues) else by_name
         core = self._core
 
         def stage(transaction: Transaction) -> None:
-            removal.remove(transaction, removal.equals(core.version, named), core.rewrite)
+            removal.remove(transaction, removal.equals(core.version, listed, values), core.rewrite)
 
         return core.write("drop_partition", applies, stage)
 

@@ -82,7 +82,11 @@ def step(data: st.DataObject, table: Table, rows: list[Row], kind: str) -> list[
             table.set_rule(coalesce.small(data.draw(st.sampled_from([f.name for f in table.state.spec.fields]))))
         case "delete":
             value = "x" if table.schema.field(name).type == STRING else 1
-            table.drop_partition({name: value})
+            try:
+                table.drop_partition({name: value})
+            except SchemaError as error:  # a partition field may have had the name of the column that was dropped
+                assert "is the name of" in str(error)  # noqa: PT017
+                return rows
             rows = [row for row in rows if row[name] != value]
     return rows
 

@@ -1,5 +1,6 @@
 """The predicate that a row's tuple is one of some tuples."""
 
+import pickle
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -72,6 +73,54 @@ def test_a_partition_field_is_dropped_by_its_own_name(tmp_path: Path) -> None:
         table.drop_partition(day=None)
 
 
+def test_listed_values_are_those_of_the_fields_listed(tmp_path: Path) -> None:
+    """A bucket goes by its own values though a column has its name; the bare name may mean either and is refused."""
+    schema = pa.schema([("n", pa.int64()), ("n_bucket", pa.int32())])
+    table = coalesce.create(tmp_path, schema, partition_by=["bucket(4, n)"])
+    table.append(pa.table({"n": range(4), "n_bucket": [7] * 4}, schema=schema))
+    listed = table.partitions()[0]
+    with pytest.raises(SchemaError, match=r"'n_bucket' is the name of a column and of a partition field; give"):
+        table.drop_partition(dict(listed.values))
+    assert table.drop_partition(pickle.loads(pickle.dumps(listed)).values).rows_removed == listed.rows == 3
+    held = table.files()[0].partitions
+    assert held is not None
+    assert table.drop_partition(held[0]).rows_removed == 1
+
+
+def test_values_of_a_column_that_is_gone_drop_no_others(tmp_path: Path) -> None:
+    """Another column has its name now: nothing is removed, neither by what was listed nor by the names alone."""
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    table = coalesce.create(tmp_path, schema, partition_by=["a", "b"])
+    table.append([{"a": "x", "b": "1"}])
+    table.evolve(drop="a")
+    table.drop_column("a")
+    table.add_column("a", "string")
+    table.append([{"a": "x", "b": "1"}] * 2)
+    listed = table.partitions()[0]
+    with pytest.raises(SchemaError, match="made from a column that the table no longer has"):
+        table.drop_partition(listed.values)
+    with pytest.raises(SchemaError, match="'a' is the name of a column and of a partition field"):
+        table.drop_partition(a="x", b="1")
+    assert table.drop_partition(table.partitions()[1].values).rows_removed == 3  # by b alone, which both specs have
+    assert table.append([{"a": "x", "b": "1"}]).rows_added == 1
+    assert table.drop_partition(a="x", b="1").rows_removed == 1  # no file of the other meaning is left
+
+
+def test_listed_values_are_judged_by_the_spec_they_were_listed_under(tmp_path: Path) -> None:
+    """Bucket 1 of three is not bucket 1 of four, though both go by one name."""
+    schema = pa.schema([("k", pa.int64())])
+    table = coalesce.create(tmp_path, schema, partition_by=["bucket(3, k)"])
+    table.append(pa.table({"k": range(40)}))
+    old = next(p for p in table.partitions() if p.values == {"k_bucket": 1})
+    table.evolve(replace={"bucket(3, k)": "bucket(4, k)"})
+    table.drop_partition(old.values)
+    assert sorted(table.scan().to_arrow().column("k").to_pylist()) == [
+        k for k in range(40) if apply(Bucket(3), INT64, k) != 1
+    ]
+    with pytest.raises(SchemaError, match="'k_bucket' is the name of a partition field and of another partition field"):
+        table.drop_partition(k_bucket=1)
+
+
 def test_no_tuples_and_no_fields() -> None:
     """No tuple matches nothing; the one tuple of a table without partition fields matches everything."""
     version = make_version(pa.schema([("app", pa.string())]))
@@ -102,7 +151,8 @@ def test_partitions_are_overwritten_across_bucket_counts_that_do_not_divide_each
     rows = table.scan().to_arrow()
     assert dict(zip(rows.column("k").to_pylist(), rows.column("v").to_pylist(), strict=True)) == expected
     assert rows.num_rows == len(expected)
-    table.drop_partition(k_bucket=bucket)
+    listed = [p for p in table.partitions() if p.spec_id == table.state.current_spec_id]
+    table.drop_partition(next(p.values for p in listed if p.values == {"k_bucket": bucket}))
     assert sorted(table.scan().to_arrow().column("k").to_pylist()) == sorted(k for k in expected if k != 7)
 
 
