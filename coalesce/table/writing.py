@@ -120,9 +120,11 @@ class TableWriter(TableReader):
         def stage(transaction: Transaction) -> None:
             predicate = core.bound(where)
             version = core.receiving(transaction, data, schema_mode)
+            # What is TRUE of every value that a column can hold need not be of those that a wider one will.
+            within = core.bound(where, version.schema)
             snapshot = core.snapshot(layout, version)
-            if not allow_outside and predicate != TRUE:
-                snapshot = replace(snapshot, within=core.bound(where, version.schema))
+            if not allow_outside and within != TRUE:
+                snapshot = replace(snapshot, within=within)
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
                 removal.remove(transaction, predicate, core.rewrite)

@@ -36,6 +36,7 @@ TRAPS = "tests/plan/test_traps.py"
 VERSION_FILE = "tests/manifest/test_version_file.py"
 MANIFEST_FILE = "tests/manifest/test_manifest_file.py"
 LOG = "tests/table/test_log.py"
+NEW_COLUMNS = "tests/table/test_newcolumns.py"
 
 MUTANTS = (
     Mutant(
@@ -291,5 +292,53 @@ MUTANTS = (
         new='_SCHEME = re.compile(r"[A-Za-z]+://")',
         tests=("tests/manifest/test_paths.py",),
         seen="a manifest from elsewhere makes an engine read s3a:… or C:…",
+    ),
+    Mutant(
+        name="new columns: ids of columns that are gone again are given out twice",
+        file="coalesce/table/newcolumns.py",
+        old="        if head.max_column_id != base.max_column_id:\n",
+        new="        if head.max_column_id < base.max_column_id:\n",
+        tests=(NEW_COLUMNS,),
+        seen="a column that came with rows shows what files hold of one that was dropped",
+    ),
+    Mutant(
+        name="new columns: wider rows are described by the narrower types",
+        file="coalesce/table/commit/transaction.py",
+        old="        columns = self.base.schema if schema is None else schema\n",
+        new="        columns = self.base.schema\n",
+        tests=(NEW_COLUMNS,),
+        seen="bounds of rows that widened a column are lost, or wrong, or the write fails",
+    ),
+    Mutant(
+        name="new columns: rows are judged by the columns before they came",
+        file="coalesce/table/writing.py",
+        old="within = core.bound(where, version.schema)",
+        new="within = core.bound(where)",
+        tests=(NEW_COLUMNS,),
+        seen="an overwrite takes rows outside its condition, because the narrower column could not hold them",
+    ),
+    Mutant(
+        name="removal: rows that are written again count as new",
+        file="coalesce/table/removal.py",
+        old="    transaction.rewritten += sum(f.rows for f in written.added)\n",
+        new="",
+        tests=("tests/table/test_result.py",),
+        seen="a delete of one row says that it removed a thousand and added the others",
+    ),
+    Mutant(
+        name="log: the newest version is taken for the same file",
+        file="coalesce/table/commit/log.py",
+        old="self._newest_file not in (None, listed.get(seen))",
+        new="listed.get(seen) is None",
+        tests=(f"{LOG}::test_a_refresh_sees_a_table_that_was_created_again_with_as_many_versions",),
+        seen="a table that was dropped and created again is read as it was before",
+    ),
+    Mutant(
+        name="core: a copy is at the newest version",
+        file="coalesce/table/core.py",
+        old="return _received, (self.storage, engines, self.version, self.pinned,",
+        new="return _received, (self.storage, engines, self.log.load(self.log.newest()), self.pinned,",
+        tests=("tests/table/test_pickle.py::test_the_copy_is_at_the_same_version_and_follows",),
+        seen="workers of one job read different versions",
     ),
 )

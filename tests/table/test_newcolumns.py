@@ -78,8 +78,9 @@ def test_a_write_that_fails_leaves_no_column(table: coalesce.Table) -> None:
 def test_overwrites_merge_too(table: coalesce.Table) -> None:
     """By predicate, where a literal is one of the wider type, and by logical partition."""
     large = pa.table({"k": [3_000_000_000], "app": ["A"], "note": ["large"]})
-    with pytest.raises(SchemaError, match="1 row does not match"):
-        table.overwrite(large, "k < 2000000000", schema_mode="merge")
+    for bound in (2_000_000_000, 2_500_000_000):  # the latter is above all that the narrower column can hold
+        with pytest.raises(SchemaError, match="1 row does not match"):
+            table.overwrite(large, f"k < {bound}", schema_mode="merge")
     result = table.overwrite(large, "k >= 1", schema_mode="merge")
     assert (result.rows_added, result.rows_removed) == (1, 1)
     assert [(r["k"], r["note"]) for r in rows(table)] == [(3_000_000_000, "large")]
