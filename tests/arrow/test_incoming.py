@@ -18,7 +18,7 @@ import pytest
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import SchemaError
+from coalesce.errors import InvalidArgument, SchemaError
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table
@@ -131,6 +131,55 @@ def test_items_may_be_of_any_kind() -> None:
     table.append(items)
     assert table.count() == 11
     assert held(table)[-1] == (None, 7)
+
+
+STREAMS: dict[str, Callable[[], Iterator[object] | pa.RecordBatchReader]] = {
+    "generator": lambda: (batch for batch in ROWS.to_batches()),
+    "reader": ROWS.to_reader,
+    "map": lambda: map(dict, ROWS.to_pylist()),
+    "list iterator": lambda: iter(ROWS.to_pylist()),
+}
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_a_stream_is_not_read_twice(kind: str) -> None:
+    """It has no more rows: that is no reason to overwrite the table with none, nor to take them for applied."""
+    table, stream = table_of(ROWS), STREAMS[kind]()
+    table.append(stream)
+    for write in (table.append, table.overwrite, lambda rows: table.append(rows, applies=("job", 1))):
+        with pytest.raises(InvalidArgument, match="has been read before, and a stream gives its rows only once"):
+            write(stream)
+    assert (table.refresh().count(), table.version) == (3, 1)
+    table.append(STREAMS[kind](), applies=("job", 1))
+    assert table.count() == 6
+
+
+def test_what_is_left_of_a_stream_that_failed_is_not_all_of_it() -> None:
+    """A write that refused a row has read those before it, and they would be missing."""
+    values: list[object] = [1, "two", *[3] * 10_000]
+    table, stream = table_of(ROWS), map(lambda n: {"n": n}, values)  # noqa: C417 - a map is what is tried
+    with pytest.raises(SchemaError, match="row 1"):
+        table.append(stream)
+    with pytest.raises(InvalidArgument, match="this map has been read before"):
+        table.append(stream)
+    assert table.count() == 0
+
+
+def test_a_reader_whose_columns_do_not_fit_is_not_read() -> None:
+    """So the table may be changed, and the reader be given once more."""
+    table, reader = table_of(ROWS.schema.remove(0)), ROWS.to_reader()
+    with pytest.raises(SchemaError, match="there is no column 'app'"):
+        table.append(reader)
+    table.add_column("app", "string")
+    assert table.append(reader).rows_added == 3
+
+
+def test_a_generator_that_is_finished_is_refused() -> None:
+    """Whoever has read it."""
+    stream = (batch for batch in ROWS.to_batches())
+    assert len(list(stream)) == 1
+    with pytest.raises(InvalidArgument, match="this generator has been read before"):
+        table_of(ROWS).append(stream)
 
 
 NO_COLUMNS = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
