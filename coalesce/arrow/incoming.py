@@ -18,9 +18,10 @@ from coalesce.arguments import shown
 from coalesce.arrow.doors import described, has_rows, imported, is_frame, origins, streamed
 from coalesce.arrow.frames import frame_schema, frame_table
 from coalesce.arrow.once import read_once
-from coalesce.arrow.records import records_schema, records_table
+from coalesce.arrow.records import records_schema, records_table, unknown
 from coalesce.errors import SchemaError
 from coalesce.model.schema import Schema
+from coalesce.model.types import Field, StructType
 
 # Python's dicts take more room than the rows they stand for.
 _RECORDS: Final = 8_192
@@ -45,15 +46,11 @@ def is_incoming(data: object) -> bool:
 
 def incoming_schema(data: Any) -> pa.Schema:
     """The columns of what came in; no row of a stream is consumed."""
-    if isinstance(data, pa.Schema):
-        return data
-    if is_frame(data):
-        return frame_schema(data)
     if isinstance(data, list | tuple) and all(isinstance(item, Mapping) for item in data):
         return records_schema(data)
     if isinstance(data, list | tuple):
         return incoming_schema(data[0])
-    found = described(data)
+    found = _told(data)
     if found is None:
         raise SchemaError(
             f"what columns a {type(data).__name__} has shows only when its rows are read; create the table with a "
@@ -65,11 +62,49 @@ def incoming_schema(data: Any) -> pa.Schema:
 def said_schema(data: Any, known: Schema) -> pa.Schema:
     """The columns of what came in for a table that has some already: without those that do not say their type.
 
-    NULLs have every type, and Python's values take the type of the column that there is for them.
+    NULLs and empty lists have every type, and Python's values take the type of the column that there is for them.
     """
-    if isinstance(data, list | tuple) and all(isinstance(item, Mapping) for item in data):
-        return records_schema([{n: v for n, v in item.items() if known.find(str(n)) is None} for item in data])
-    return pa.schema([f for f in incoming_schema(data) if not at.is_null(f.type) or known.find(f.name) is None])
+    if isinstance(data, list | tuple) and not has_rows(data):
+        records = records_schema([unknown(item, known.fields) for item in data if isinstance(item, Mapping)])
+        parts = [records, *(said_schema(item, known) for item in data if has_rows(item))]
+        try:
+            return pa.unify_schemas(parts, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise SchemaError(f"no schema fits all of the rows: {str(error).rstrip('.')}.") from error
+    told = _told(data)
+    if told is None:
+        raise SchemaError(
+            f"what columns a {type(data).__name__} brings shows only when its rows are read, and they are written as "
+            'they are read; give a list, a table or a reader to schema_mode="merge", or call add_column() first.'
+        )
+    return pa.schema(_said(told, known.fields))
+
+
+def _told(data: Any) -> pa.Schema | None:
+    """The columns of one thing that came in, or None if only its rows tell."""
+    if isinstance(data, pa.Schema):
+        return data
+    return frame_schema(data) if is_frame(data) else described(data)
+
+
+def _said(given: Iterable[pa.Field], known: Sequence[Field]) -> list[pa.Field]:
+    """The fields, at any depth of structs, that are new or say their type."""
+    own = {field.name.lower(): field.type for field in known}
+    said = []
+    for field in given:
+        there = own.get(field.name.lower())
+        if isinstance(there, StructType) and at.is_struct(field.type):
+            members = _said([field.type.field(i) for i in range(field.type.num_fields)], there.fields)
+            said += [field.with_type(pa.struct(members))] if members else []
+        elif there is None or not _has_null_type(field.type):
+            said.append(field)
+    return said
+
+
+def _has_null_type(type_: pa.DataType) -> bool:
+    if at.is_dictionary(type_) or at.is_run_end_encoded(type_):
+        return _has_null_type(type_.value_type)
+    return at.is_null(type_) or any(_has_null_type(type_.field(i).type) for i in range(type_.num_fields))
 
 
 def incoming_rows(data: Any, schema: Schema) -> Incoming:

@@ -65,6 +65,20 @@ def records_schema(records: Sequence[Record]) -> pa.Schema:
     return pa.schema(fields)
 
 
+def unknown(record: Record, known: Sequence[Field]) -> dict[str, object]:
+    """What of a row there is no column for, at any depth of structs."""
+    own = {field.name.lower(): field for field in known}
+    found: dict[str, object] = {}
+    for name, value in record.items():
+        there = own.get(str(name).lower())
+        if there is None:
+            found[name] = value
+        elif isinstance(there.type, StructType) and isinstance(value, Mapping):
+            members = unknown(value, there.type.fields)
+            found |= {there.name: members} if members else {}
+    return found
+
+
 def _names(records: Sequence[Record]) -> Iterable[str]:
     """Every name that any of the rows has, in order of first appearance."""
     names = dict.fromkeys(chain.from_iterable(records))

@@ -34,7 +34,8 @@ class TableWriter(TableReader):
         * `layout`: `"known"` lets Spark skip the pass that counts the rows of each logical partition, and go by those
           the table has; otherwise the property `write.layout` says.
         * `schema_mode`: `"strict"`, or `"merge"`: columns that the table lacks are added to it in the same commit,
-          and types that are wider are widened.
+          and types that are wider are widened. Python's own values, NULLs and empty lists take the type there is. An
+          iterator cannot bring columns: its rows are written as they are read.
 
         Raises `SchemaError` with all that does not fit, and leaves no file; `CommitConflict` if the columns have
         changed meanwhile; `CommitUncertain` if the store does not say whether it happened.

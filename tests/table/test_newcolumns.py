@@ -4,6 +4,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -123,6 +124,71 @@ def test_what_says_no_type_takes_the_one_there_is(table: coalesce.Table) -> None
     assert table.count("more = 0.5 AND k = 2") == 1
     with pytest.raises(SchemaError, match="'empty'"):
         table.append(pa.table({"app": ["B"], "empty": pa.nulls(1)}), schema_mode="merge")
+
+
+NARROW = pa.schema(
+    [
+        *(("n", pa.int32()), ("f", pa.float32()), ("d", pa.date32())),
+        *(("l", pa.list_(pa.int32())), ("s", pa.struct([("a", pa.int32())]))),
+    ]
+)
+
+
+def test_python_values_never_widen(tmp_path: Path) -> None:
+    """They have no width, at any depth; only what is new is inferred, also beside members that there are."""
+    table = coalesce.create(tmp_path, NARROW, partition_by=["n"])
+    row = {"n": 5, "f": 0.5, "d": datetime(2020, 1, 1), "l": [1], "s": {"a": 1}}
+    table.append([row], schema_mode="merge")
+    table.overwrite_partitions([row | {"q": "x"}], schema_mode="merge")
+    assert [str(f.type) for f in table.schema] == [
+        "int32",
+        "float",
+        "date",
+        "list<int32>",
+        "struct<a: int32>",
+        "string",
+    ]
+    table.append([{"n": 6, "S": {"a": None, "b": 2}}], schema_mode="merge")
+    assert str(table.schema.field("s").type) == "struct<a: int32, b: int64>"
+    assert table.scan("n = 6").to_arrow().to_pylist()[0]["s"] == {"a": None, "b": 2}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [("n", None), ("l", []), ("s", {"a": None}), ("s", None)],
+    ids=["NULL", "an empty list", "a struct of NULL", "a struct that is NULL"],
+)
+def test_a_column_that_says_no_type_is_taken(tmp_path: Path, column: tuple[str, object]) -> None:
+    """From dicts, Arrow, pandas and polars: what `strict` takes, `merge` takes, and changes nothing."""
+    table = coalesce.create(tmp_path, NARROW)
+    name, value = column
+    held = pa.table({name: pa.array([value])})
+    for rows in ([{name: value}], held, held.to_pandas(), pl.DataFrame(held), [held, {name: value}]):
+        table.append(rows, schema_mode="merge")
+    assert table.scan().to_arrow().column(name).to_pylist() == [value] * 6
+    assert table.version == 5
+    assert table.schema == table.at(version=0).schema
+
+
+def test_every_item_of_a_list_brings_its_columns(table: coalesce.Table) -> None:
+    """The second batch, and a dict among batches; what fits in no one type is refused."""
+    batches = [pa.record_batch({"app": ["B"]}), pa.record_batch({"app": ["B"], "x": [1]}), {"app": "B", "y": "why"}]
+    assert table.append(batches, schema_mode="merge").rows_added == 3
+    assert [(f.name, str(f.type)) for f in table.schema][3:] == [("y", "string"), ("x", "int64")]
+    with pytest.raises(SchemaError, match=r"no schema fits all of the rows: .*z"):
+        table.append([pa.record_batch({"app": ["B"], "z": ["a"]}), {"app": "B", "z": 1}], schema_mode="merge")
+    with pytest.raises(SchemaError, match="4 is none of these"):
+        table.append([pa.record_batch({"app": ["B"]}), 4], schema_mode="merge")
+
+
+def test_an_iterator_brings_no_columns(table: coalesce.Table) -> None:
+    """Its rows are written as they are read, so its columns would be known too late: the sentence says what helps."""
+    rows = ({"app": "B", "x": i} for i in range(3))
+    with pytest.raises(
+        SchemaError, match=r"a generator brings shows only when.*give a list.*or call add_column\(\) first"
+    ):
+        table.append(rows, schema_mode="merge")
+    assert len(list(rows)) == 3
 
 
 def note(text: str, id_: int) -> pa.Table:

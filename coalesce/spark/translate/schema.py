@@ -79,15 +79,24 @@ _ADVICE: Final = {
 def schema_from_spark(schema: spark.StructType, known: Schema | None = None) -> Schema:
     """The columns of a Spark schema with fresh ids from 1; ids the Spark fields may carry are not used.
 
-    NULLs have every type: columns of nothing else are left out where the table has them, among the columns `known`.
+    NULLs and empty arrays have every type: columns that do not say theirs are left out where the table has them, among
+    the columns `known`.
     """
     ids = count(1)
-    said = [
-        f
-        for f in schema.fields
-        if known is None or not isinstance(f.dataType, spark.NullType) or known.find(f.name) is None
-    ]
+    said = [f for f in schema.fields if known is None or not _has_null_type(f.dataType) or known.find(f.name) is None]
     return Schema(with_fresh_ids(tuple(_field_from_spark(f, f.name) for f in said), lambda: next(ids)))
+
+
+def _has_null_type(type_: spark.DataType) -> bool:
+    match type_:
+        case spark.ArrayType():
+            return _has_null_type(type_.elementType)
+        case spark.MapType():
+            return _has_null_type(type_.keyType) or _has_null_type(type_.valueType)
+        case spark.StructType():
+            return any(_has_null_type(f.dataType) for f in type_.fields)
+        case _:
+            return isinstance(type_, spark.NullType)
 
 
 def type_from_spark(type_: spark.DataType, column: str) -> Type:
