@@ -264,3 +264,51 @@ def test_columns_too_long_for_32_bit_offsets(type_: pa.DataType, monkeypatch: py
     found = fit(plain, given_)
     assert found.num_chunks > 5
     assert found.cast(pa.string()).to_pylist() == values
+
+
+WORDS = pa.array(["a", None, "long enough not to be inline"])
+RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 5], pa.int32()), WORDS)
+STRUCTS = pa.array([{"y": 1}, {"y": 2}], pa.struct([pa.field("y", pa.int32(), nullable=False)]))
+ENCODED: dict[str, tuple[pa.DataType, pa.Array]] = {
+    "dictionary of views": (
+        pa.string(),
+        pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 1], pa.uint32()), WORDS.cast(pa.string_view())),
+    ),
+    "a slice of runs": (pa.string(), RUNS.slice(1, 3)),
+    "runs of a dictionary": (
+        pa.string(),
+        pa.RunEndEncodedArray.from_arrays(pa.array([1, 4], pa.int16()), pa.array(["a", "b"]).dictionary_encode()),
+    ),
+    "runs of views": (pa.string(), pa.RunEndEncodedArray.from_arrays([2, 4, 5], WORDS.cast(pa.string_view()))),
+    "lists of a dictionary": (
+        pa.list_(pa.string()),
+        pa.ListArray.from_arrays([0, 2, 2, 3], pa.array(["a", None, "a"]).dictionary_encode()),
+    ),
+    "dictionary of structs": (
+        STRUCTS.type,
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), STRUCTS),
+    ),
+    "dictionary of a narrower type": (
+        pa.int64(),
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.int8()), pa.array([7, 8], pa.uint8())),
+    ),
+    "half floats": (pa.float64(), pa.array(np.array([0.5, -2.0], np.float16))),
+    "nothing in a list": (pa.list_(pa.int32()), pa.array([[None], None], pa.list_(pa.null()))),
+    **{
+        f"decimals of {bits} bits": (
+            pa.decimal128(12, 3),
+            pa.array([Decimal("1.25"), None], getattr(pa, f"decimal{bits}")(9, 2)),
+        )
+        for bits in (32, 64, 256)
+        if hasattr(pa, f"decimal{bits}")  # the short ones are younger than the oldest Arrow there may be
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ENCODED)
+def test_encodings_inside_encodings(kind: str) -> None:
+    """However deep and in whatever slice, the values are those that Arrow itself says they are."""
+    type_, given_ = ENCODED[kind]
+    found = fit(type_, given_)
+    found.validate(full=True)
+    assert found.to_pylist() == given_.to_pylist()
