@@ -6,7 +6,7 @@ what is written, removed and committed, an engine only turns rows into data file
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -97,6 +97,7 @@ def check_layout(layout: object) -> None:
         check_choice(layout, "layout=", LAYOUTS)
 
 
+@runtime_checkable
 class Scan(Protocol):
     """The rows of a plan, not read yet; each method reads them anew."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coalesce.model.spec import LogicalTuple
+from coalesce.model.spec import LogicalTuple, field_type
 from coalesce.model.types import FLOATING, Field, Value
 from coalesce.model.values import Components, PythonValue, named_values, values_of
 from coalesce.plan.plan import Plan
@@ -26,6 +26,7 @@ from coalesce.table.engine import Scan
 class LogicalPartition:
     """One logical partition: its values by field name, in how many files it is, with how many rows.
 
+    A date or time beyond the years 1 to 9999, for which Python has no value, is its number of days or microseconds.
     `bytes` is its share of its files, by rows. `rows` and `bytes` are None where they are unknown. One that has rows
     under several specs is listed once for each.
     """
@@ -181,6 +182,24 @@ def list_partitions(plan: Plan) -> list[LogicalPartition]:
             found[key] = values, partition if before is None else _sum(before[1], partition)
     in_order = sorted(found.values(), key=lambda held: (held[1].spec_id, [_order(v) for v in held[0]]))
     return [partition for _, partition in in_order]
+
+
+def components_of(plan: Plan) -> dict[int, Components]:
+    """What tuples are made of under each spec that the table has files of, and the current one, which comes first.
+
+    Which files the plan has makes no difference: what is listed has the same columns, however little it is.
+    """
+    version, schema = plan.version, plan.version.schema
+    planned = {m.spec.spec_id: m.components(schema) for m in plan.manifests}
+    # Of a column that is gone, only what was stored says the type.
+    stored = {bounds.field_id: bounds.type for ref in version.manifests for bounds in ref.bounds or ()}
+    found: dict[int, Components] = {}
+    for spec_id in (version.current_spec_id, *(ref.spec_id for ref in version.manifests)):
+        fields = version.spec_by_id(spec_id).fields
+        types = [field_type(f, schema) if schema.atomic(f.source_id) else stored.get(f.field_id) for f in fields]
+        known = tuple((f.name, type_) for f, type_ in zip(fields, types, strict=True) if type_ is not None)
+        found[spec_id] = planned.get(spec_id, known)
+    return found
 
 
 def _order(value: Value) -> tuple[int, Any]:

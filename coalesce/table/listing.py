@@ -2,9 +2,11 @@
 
 A partition field is a column of its own name. Where specs have fields of one name and different types, or a field is
 called like one of the columns that are always there, it says more of itself: `dt (string)`, `rows (partition field)`.
+The plain name is that of the current fields.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar, overload
 
 import pyarrow as pa
@@ -104,30 +106,30 @@ def partition_listing(
     partitions: Iterable[LogicalPartition], components: Mapping[int, Components]
 ) -> Listing[LogicalPartition]:
     """Logical partitions; `components` are those of each spec."""
-
-    def tabulate(items: Sequence[LogicalPartition]) -> pa.Table:
-        specs = [dict(components[item.spec_id]) for item in items]
-        columns = _columns(components.values(), _PARTITION.names)
-        fields = [
-            pa.array(
-                [i.values[name] if spec.get(name) == type_ else None for i, spec in zip(items, specs, strict=True)],
-                arrow_type(type_),
-            )
-            for name, type_ in columns
-        ]
-        always = [pa.array([getattr(item, f.name) for item in items], f.type) for f in _PARTITION]
-        return pa.Table.from_arrays([*fields, *always], names=[*columns.values(), *_PARTITION.names])
-
-    return Listing(partitions, tabulate)
+    return Listing(partitions, partial(_partition_table, components))
 
 
-def file_listing(files: Iterable[DataFile]) -> Listing[DataFile]:
-    """Data files, with the logical partitions that each is known to hold."""
-    return Listing(files, _file_table)
+def _partition_table(components: Mapping[int, Components], items: Sequence[LogicalPartition]) -> pa.Table:
+    specs = [dict(components[item.spec_id]) for item in items]
+    columns = _columns(components.values(), _PARTITION.names)
+    fields = [
+        pa.array(
+            [i.values[name] if spec.get(name) == type_ else None for i, spec in zip(items, specs, strict=True)],
+            arrow_type(type_),
+        )
+        for name, type_ in columns
+    ]
+    always = [pa.array([getattr(item, f.name) for item in items], f.type) for f in _PARTITION]
+    return pa.Table.from_arrays([*fields, *always], names=[*columns.values(), *_PARTITION.names])
 
 
-def _file_table(files: Sequence[DataFile]) -> pa.Table:
-    columns = _columns([f.components or () for f in files], ())
+def file_listing(files: Iterable[DataFile], components: Mapping[int, Components]) -> Listing[DataFile]:
+    """Data files, with the logical partitions that each is known to hold; `components` are those of each spec."""
+    return Listing(files, partial(_file_table, components))
+
+
+def _file_table(components: Mapping[int, Components], files: Sequence[DataFile]) -> pa.Table:
+    columns = _columns([*components.values(), *(f.components or () for f in files)], ())
     struct = pa.struct([(column, arrow_type(type_)) for (_, type_), column in columns.items()])
     held = [None if f.partitions is None else [_member(f, values, columns) for values in f.partitions] for f in files]
     always = [pa.array([getattr(f, name.name) for f in files], name.type) for name in _FILE]

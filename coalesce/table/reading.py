@@ -18,7 +18,14 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.core import Core, Where
 from coalesce.table.engine import Engines, Scan
-from coalesce.table.from_metadata import LogicalPartition, count_rows, distinct_values, extreme_value, list_partitions
+from coalesce.table.from_metadata import (
+    LogicalPartition,
+    components_of,
+    count_rows,
+    distinct_values,
+    extreme_value,
+    list_partitions,
+)
 from coalesce.table.listing import Listing, file_listing, partition_listing, version_listing
 
 
@@ -262,8 +269,7 @@ class TableReader:
         [({'dt': datetime.date(2026, 5, 17), 'app': 'tiny'}, 1), ({'dt': datetime.date(2026, 5, 17), 'app': 'web'}, 2)]
         """
         plan = self.plan(where)
-        components = {m.spec.spec_id: m.components(self.schema) for m in plan.manifests}
-        return partition_listing(list_partitions(plan), components)
+        return partition_listing(list_partitions(plan), components_of(plan))
 
     def files(self, where: Where = None) -> Listing[DataFile]:
         """The data files that may hold matching rows, and what is known of each. Metadata only.
@@ -275,7 +281,8 @@ class TableReader:
         >>> [(f.rows, len(f.partitions)) for f in table.files("dt = DATE '2026-05-17'")]
         [(3, 2)]
         """
-        return file_listing(self.plan(where).files)
+        plan = self.plan(where)
+        return file_listing(plan.files, components_of(plan))
 
     def __repr__(self) -> str:
         return f"<coalesce table {self.location} at version {self.version}>"

@@ -1,5 +1,6 @@
 """What people look at: Python values under names, as lists, tables and data frames."""
 
+import pickle
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
+from coalesce.errors import SchemaError
 from coalesce.table.listing import Listing
 
 DAY, NEXT = date(2026, 5, 17), date(2026, 5, 18)
@@ -82,14 +84,52 @@ def test_fields_of_one_name_and_fields_called_like_a_count(tmp_path: Path) -> No
     table.evolve(add="k")
     table.append(pa.table({"k": ["a"], "rows": [8]}))
     found = table.partitions().to_arrow()
-    assert found.select(["k", "k (string)", "rows (partition field)", "rows", "spec_id"]).to_pylist() == [
-        {"k": 1, "k (string)": None, "rows (partition field)": 7, "rows": 1, "spec_id": 0},
-        {"k": None, "k (string)": "a", "rows (partition field)": 8, "rows": 1, "spec_id": 2},
+    assert found.select(["k", "k (int64)", "rows (partition field)", "rows", "spec_id"]).to_pylist() == [
+        {"k": None, "k (int64)": 1, "rows (partition field)": 7, "rows": 1, "spec_id": 0},
+        {"k": "a", "k (int64)": None, "rows (partition field)": 8, "rows": 1, "spec_id": 2},
     ]
+    assert table.partitions("k = 'Z'").to_arrow().schema == found.schema
+    assert table.files("k = 'Z'").to_arrow().schema == table.files().to_arrow().schema
     assert [f["partitions"] for f in table.files().to_arrow().to_pylist()] == [
-        [{"k": 1, "rows": 7, "k (string)": None}],
-        [{"k": None, "rows": 8, "k (string)": "a"}],
+        [{"k": None, "rows": 7, "k (int64)": 1}],
+        [{"k": "a", "rows": 8, "k (int64)": None}],
     ]
+
+
+def test_a_listing_of_nothing_has_the_same_columns(table: coalesce.Table) -> None:
+    """Whether no member matches, or the table holds none: so that frames of several tables can be put together."""
+    listed, files = table.partitions().to_arrow().schema, table.files().to_arrow().schema
+    assert listed.names == ["dt", "app", "files", "rows", "bytes", "spec_id"]
+    assert table.partitions("app = 'Z'").to_arrow().schema == listed
+    assert table.files("app = 'Z'").to_arrow().schema == files
+    table.truncate()
+    assert table.partitions().to_arrow().schema == listed
+    assert table.files().to_arrow().schema == files
+    assert list(table.partitions().to_pandas()["dt"]) == []
+
+
+def test_listings_can_be_sent(table: coalesce.Table) -> None:
+    """Pickled, they are the same lists, and turn into the same tables."""
+    for listed in (table.partitions(), table.files(), table.history()):
+        copy = pickle.loads(pickle.dumps(listed))
+        assert copy == listed
+        assert copy.to_arrow() == listed.to_arrow()
+
+
+def test_dates_that_python_does_not_have(tmp_path: Path) -> None:
+    """A year of five digits is a number of days among Python's values, and a time of NumPy's in a data frame."""
+    far = pa.array([3_000_000, None], pa.int32()).view(pa.date32())
+    table = coalesce.create(tmp_path, pa.schema([("p", pa.date32())]), partition_by=["p"])
+    table.append(pa.table({"p": far}))
+    assert [p.values["p"] for p in table.partitions()] == [None, 3_000_000]
+    assert table.drop_partition(p=None).rows_removed == 1
+    for frame in (table.partitions().to_pandas(), table.scan().to_pandas()):
+        assert [str(v)[:11] for v in frame["p"].to_numpy()] == ["10183-09-21"]
+    nested = pa.table({"l": pa.array([[3_000_000]], pa.list_(pa.int32())).cast(pa.list_(pa.date32()))})
+    other = coalesce.create(tmp_path / "nested", nested.schema)
+    other.append(nested)
+    with pytest.raises(SchemaError, match=r"which Python has no date for; take the rows by to_arrow\(\)"):
+        other.scan().to_pandas()
 
 
 def test_a_table_without_partition_fields_is_one_logical_partition(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def table() -> Table:
 def test_schema_and_reader(table: Table) -> None:
     """A scan knows its columns without reading, and a reader of it reads as it goes."""
     scan = table.scan("n IS NOT NULL", columns=["n", "app"])
+    assert isinstance(scan, coalesce.Scan)
     assert scan.schema.names == ["n", "app"]
     reader = scan.to_reader()
     assert isinstance(reader, pa.RecordBatchReader)
