@@ -8,6 +8,7 @@ polars' has polars imported already.
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import length_hint
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +24,9 @@ from coalesce.errors import SchemaError
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field, StructType
 
-# Python's dicts take more room than the rows they stand for.
+# Python's dicts take more room than the rows they stand for, so that not too many are held at a time.
 _RECORDS: Final = 8_192
+_RECORDS_BYTES: Final = 1 << 20
 
 _NO_ITEMS: Final = (str, bytes, bytearray, memoryview, Mapping, Set, np.ndarray, type)
 
@@ -143,10 +145,32 @@ def _items(items: Iterable[Any], schema: Schema) -> Iterator[pa.Table]:
     read_once(items)
     for are_records, run in groupby(items, lambda item: isinstance(item, Mapping)):
         if are_records:
-            while records := list(islice(run, _RECORDS)):
-                yield records_table(records, schema)
+            yield from (records_table(records, schema) for records in _handfuls(run))
             continue
         for item in run:
             if not has_rows(item):
                 raise SchemaError(f"rows come as record batches, tables or dicts, and {shown(item)} is none of these.")
             yield from incoming_rows(item, schema).tables
+
+
+def _handfuls(records: Iterable[Any]) -> Iterator[list[Any]]:
+    held, size = [], 0
+    for record in records:
+        held.append(record)
+        size += _weight(record)
+        if len(held) == _RECORDS or size >= _RECORDS_BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _weight(value: object) -> int:
+    """About how many bytes a value of Python's is, which matters of those that may be long."""
+    if isinstance(value, str | bytes | bytearray):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_weight, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_weight, value))
+    return length_hint(value, 8)

@@ -52,7 +52,7 @@ def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> 
     Members of structs are looked up by `find`, and made by `fill` where there is none.
     """
     if at.is_dictionary(array.type) or at.is_run_end_encoded(array.type):
-        values, indices = _encoded(array)
+        values, indices = encoded(array)
         if is_atomic(type_):  # each distinct value is cast once; Arrow takes plain strings, and no views
             return fitted(values, type_, find, fill).take(indices)
         return fitted(values.take(indices), type_, find, fill)
@@ -87,7 +87,7 @@ def _rebased(array: pa.Array) -> pa.Array:
     return array
 
 
-def _encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The values of a dictionary or run-end encoded array, and for each element which of them it is."""
     if at.is_dictionary(array.type):
         return array.dictionary, array.indices

@@ -7,22 +7,26 @@ last row: a failure at any of them leaves no file.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from coalesce.arrow.reshape import bare_rows, in_memory
+from coalesce.arrow.reshape import bare_rows, default_of
+from coalesce.arrow.sizes import row_bytes
 from coalesce.arrow.store import discard
 from coalesce.arrow.write import Writing, checked
 from coalesce.model.datafile import DataFile
+from coalesce.model.schema import Schema
 from coalesce.table.engine import Snapshot
 
-# Encodings make much of little: a run-end encoded column of a billion rows may take a few bytes. So not many more rows
-# than these are decoded at a time, ...
+# Not many more rows than these are decoded at a time: a column of a billion rows may take a few bytes.
 _HANDFUL_ROWS: Final = 65_536
-# ... nor more than this share of what may be gathered, of which there are copies while it is checked.
+# Nor more than this share of what may be gathered, of which there are copies while it is checked.
 _HANDFUL_SHARE: Final = 8
+# So many tables are made one, as each takes some room and time of its own, however few its rows.
+_MANY_TABLES: Final = 512
 
 
 def write_stream(snapshot: Snapshot, tables: Iterable[pa.Table], buffer_bytes: int) -> list[DataFile]:
@@ -31,23 +35,46 @@ def write_stream(snapshot: Snapshot, tables: Iterable[pa.Table], buffer_bytes: i
     About three times `buffer_bytes` are in memory at a time.
     """
     writing = Writing(snapshot)
-    gathered: list[pa.Table] = []
+    gathered = _Gathered()
     try:
-        for handful in _handfuls(tables, max(buffer_bytes // _HANDFUL_SHARE, 1)):
-            rows = checked(snapshot, handful)
-            if rows.num_rows:
-                gathered.append(rows)
-            if sum(rows.nbytes for rows in gathered) < buffer_bytes:
+        for handful in _handfuls(tables, snapshot.version.schema, max(buffer_bytes // _HANDFUL_SHARE, 1)):
+            gathered.add(checked(snapshot, handful))
+            if gathered.bytes < buffer_bytes:
                 continue
-            left = writing.put(_emptied(gathered), ripe_only=True)
+            left = writing.put(gathered.taken(), ripe_only=True)
             # Half of the rows may have nearly all of the bytes.
-            gathered.append(left if left.nbytes <= buffer_bytes / 2 else writing.put(left))
-        if gathered:
-            writing.put(_emptied(gathered))
+            gathered.add(left if left.nbytes <= buffer_bytes / 2 else writing.put(left))
+        if gathered.bytes:
+            writing.put(gathered.taken())
     except BaseException:
         discard(snapshot.storage, [file.path for file in writing.files])
         raise
     return writing.files
+
+
+@dataclass
+class _Gathered:
+    """Rows that fit the table and wait for more."""
+
+    bytes: int = 0
+    _tables: list[pa.Table] = field(default_factory=list)
+    _latest: list[pa.Table] = field(default_factory=list)
+
+    def add(self, rows: pa.Table) -> None:
+        """Gather these, too."""
+        if rows.num_rows == 0:
+            return
+        self.bytes += max(rows.nbytes, 1)
+        self._latest.append(rows)
+        if len(self._latest) == _MANY_TABLES:
+            self._tables.append(_emptied(self._latest).combine_chunks())
+
+    def taken(self) -> pa.Table:
+        """All rows, which are not gathered any more."""
+        self.bytes = 0
+        self._tables += self._latest
+        self._latest.clear()
+        return _emptied(self._tables)
 
 
 def _emptied(tables: list[pa.Table]) -> pa.Table:
@@ -58,25 +85,44 @@ def _emptied(tables: list[pa.Table]) -> pa.Table:
     return rows
 
 
-def _handfuls(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]:
+def _handfuls(tables: Iterable[pa.Table], schema: Schema, most_bytes: int) -> Iterator[pa.Table]:
     """The same rows in tables of about so many bytes: a check of each tiny batch by itself would take too long."""
     held: list[pa.Table] = []
     size = rows = 0
-    for part in chain.from_iterable(map(_slices, tables)):
-        if held and held[0].schema != part.schema:
-            yield _emptied(held)
+    given: pa.Schema | None = None
+    width = 0
+    for table in tables:
+        if table.schema != given:
+            if held:
+                yield _emptied(held)
             size = rows = 0
-        held.append(part)
-        size, rows = size + in_memory(part), rows + part.num_rows
-        # One without rows tells the columns, before there are rows.
-        if size >= most_bytes or rows >= _HANDFUL_ROWS or part.num_rows == 0:
-            yield _emptied(held)
-            size = rows = 0
+            given, width = table.schema, _absent_bytes(schema, table.column_names)
+            if table.num_rows == 0:  # it tells the columns, before there are rows
+                yield table
+        for part, part_bytes in _slices(table, width, most_bytes):
+            held.append(part)
+            size, rows = size + part_bytes, rows + part.num_rows
+            if size >= most_bytes or rows >= _HANDFUL_ROWS:
+                yield _emptied(held)
+                size = rows = 0
     if held:
         yield _emptied(held)
 
 
-def _slices(table: pa.Table) -> Iterator[pa.Table]:
-    for start in range(0, max(table.num_rows, 1), _HANDFUL_ROWS):
+def _slices(table: pa.Table, width: int, most_bytes: int) -> Iterator[tuple[pa.Table, int]]:
+    """The rows in pieces of at most so many bytes, or of one row, and their bytes; each row has `width` of its own."""
+    for start in range(0, table.num_rows, _HANDFUL_ROWS):
         # Of a table without columns Arrow would take more rows than there are.
-        yield table.slice(start, min(_HANDFUL_ROWS, table.num_rows - start))
+        part = table.slice(start, min(_HANDFUL_ROWS, table.num_rows - start))
+        ends = np.cumsum(row_bytes(part) + width)
+        begin = before = 0
+        while begin < part.num_rows:
+            end = max(int(np.searchsorted(ends, before + most_bytes, side="right")), begin + 1)
+            yield part.slice(begin, end - begin), int(ends[end - 1]) - before
+            begin, before = end, int(ends[end - 1])
+
+
+def _absent_bytes(schema: Schema, names: Iterable[str]) -> int:
+    """What the table's other columns will take in each row."""
+    there = {name.lower() for name in names}
+    return sum(default_of(f, 1).nbytes for f in schema.fields if f.name.lower() not in there)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,11 +17,12 @@ import coalesce
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.stream import write_stream
+from coalesce.arrow.write import checked
 from coalesce.errors import SchemaError, StorageError
 from coalesce.model.rule import Group, RuleRequest
 from coalesce.storage.local import LocalStorage
 from coalesce.table.create import create_table
-from coalesce.table.engine import Engines
+from coalesce.table.engine import Engines, Snapshot
 from coalesce.table.table import Table, core_of
 from tests.arrow.generated import Generated, plain_rows, tables
 from tests.arrow.test_store import Failing
@@ -239,6 +241,64 @@ def test_encodings_do_not_outgrow_the_buffer(tmp_path: Path) -> None:
     files = write_stream(snapshot, [pa.Table.from_batches([few_bytes])], 1_000_000)
     assert len(files) > 1
     assert sum(f.rows for f in files) == rows
+
+
+@pytest.fixture
+def handfuls(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
+    """The rows of streams, as they were checked."""
+    seen: list[pa.Table] = []
+
+    def remembering(snapshot: Snapshot, rows: pa.Table) -> pa.Table:
+        seen.append(checked(snapshot, rows))
+        return seen[-1]
+
+    monkeypatch.setattr("coalesce.arrow.stream.checked", remembering)
+    return seen
+
+
+def test_small_frames_are_checked_together(handfuls: list[pa.Table]) -> None:
+    """Each says what its columns are; that is asked only when they are others than before."""
+    table = table_with(1_000_000)
+    table.append(pl.DataFrame({"app": ["a"], "n": [n]}) for n in range(1_000))
+    assert table.count() == 1_000
+    assert len(handfuls) < 5
+
+
+def test_batches_whose_columns_change_come_in_their_order() -> None:
+    """However many there are; each is checked by itself, and they are written together."""
+    table = table_with(1_000_000)
+    table.append(batch(["a"], n).select(["app", "n"] if n % 2 else ["n", "app"]) for n in range(2_000))
+    assert table.scan().to_arrow().column("n").to_pylist() == list(range(2_000))
+    assert len(table.files()) == 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [pa.record_batch({"app": pa.DictionaryArray.from_arrays([0] * 2_000, ["x" * 1_000])})],
+        [pa.record_batch({"app": pa.RunEndEncodedArray.from_arrays([2_000], pa.array(["x" * 1_000]))})],
+        [pa.record_batch({"app": ["x" * 1_000] * 2_000})],
+        [pa.record_batch({"n": range(20_000)})],
+        [{"app": "x" * 1_000}] * 2_000,
+    ],
+    ids=["dictionary", "runs", "texts", "columns that are not given", "dicts"],
+)
+def test_no_handful_outgrows_its_share(handfuls: list[pa.Table], rows: list[object]) -> None:
+    """Memory is counted by what rows become, not by what they are encoded in."""
+    table = create_table(MemoryStorage(), Engines(ArrowEngine(buffer_bytes=200_000)), SCHEMA)
+    table.append(iter(rows))
+    assert table.count() >= 2_000
+    assert max(part.nbytes for part in handfuls) < 60_000
+
+
+def test_heavy_dicts_are_not_gathered_by_thousands() -> None:
+    """Python's values are held until they are a table: few of them if they are long, also inside others."""
+    for heavy in ("x" * 500_000, ["x" * 250_000] * 2, {"a": "x" * 500_000}):
+        taken = iter(range(1_000))
+        table = create_table(MemoryStorage(), Engines(ArrowEngine(buffer_bytes=10)), pa.schema([("n", pa.int64())]))
+        with pytest.raises(SchemaError):
+            table.append({"n": heavy} for _ in taken)
+        assert next(taken) < 5
 
 
 def test_within_is_checked_with_the_tables_values(tmp_path: Path) -> None:
