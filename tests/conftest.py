@@ -42,6 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         },
     )
+    _watching.append(Watch(running))  # before any fixture can change a setting
     yield running
     running.stop()
 
@@ -49,7 +50,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 @pytest.fixture(scope="session")
 def watch(spark: "SparkSession") -> Watch:
     """Sees what is in the shared session."""
-    _watching.append(Watch(spark))
+    del spark
     return _watching[0]
 
 
