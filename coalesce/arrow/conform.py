@@ -1,6 +1,6 @@
 """Make Arrow rows fit a table, or say everything that is wrong with them at once, before anything is written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -99,8 +99,9 @@ def _short_enough(chunk: pa.Array) -> Iterator[pa.Array]:
     yield from (chunk.slice(start, step) for start in range(0, len(chunk), step))
 
 
-def _by_name(field: Field, members: Sequence[pa.Field]) -> int | None:
-    return next((i for i, m in enumerate(members) if m.name.lower() == field.name.lower()), None)
+def _by_name(members: Sequence[pa.Field]) -> Callable[[Field], int | None]:
+    places = {member.name.lower(): i for i, member in enumerate(members)}
+    return lambda field: places.get(field.name.lower())
 
 
 def _nulls_in_required(array: pa.Array, field: Field, place: str) -> Iterator[tuple[str, int]]:

@@ -5,11 +5,11 @@ not there was added later and holds its default; or it is a partition column of 
 says what it holds. Types that were widened since are cast.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ from coalesce.model.transforms import Identity
 from coalesce.model.types import FLOATING, Field, Type, Value
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,17 @@ class OpenFile:
         return claimed and self.entry.trusted and counts is not None and None not in counts
 
     @cached_property
+    def _members(self) -> list[pa.Field]:
+        # Arrow makes the schema anew each time it is asked for it.
+        return list(self.parquet.schema_arrow)
+
+    @cached_property
+    def _place_of(self) -> Callable[[Field], int | None]:
+        return self._find(self._members)
+
+    @cached_property
     def _has_ids(self) -> bool:
-        return any(_field_id(f) is not None for f in self.parquet.schema_arrow)
+        return any(_field_id(f) is not None for f in self._members)
 
     @cached_property
     def constants(self) -> Mapping[int, Value]:
@@ -79,19 +90,19 @@ class OpenFile:
 
     def position(self, field: Field) -> int | None:
         """The place of a column among the file's top-level ones, or None if it is not there."""
-        return self._find(field, list(self.parquet.schema_arrow))
+        return self._place_of(field)
 
     def read(self, fields: Sequence[Field], groups: Sequence[int]) -> pa.Table:
         """Columns of some row groups, under their logical names and in their types of now."""
         rows = sum(self.group_rows[g] for g in groups)
         positions = {f.id: self.position(f) for f in fields if not self._is_constant(f)}
         wanted = sorted({p for p in positions.values() if p is not None})
-        stored = self._stored(wanted, groups)
+        stored = dict(zip(wanted, self._stored(wanted, groups), strict=True))
         columns = []
         for field in fields:
             position = positions.get(field.id)
             if position is not None:
-                columns.append(self._fitted(stored[wanted.index(position)], field.type))
+                columns.append(self._fitted(stored[position], field.type))
             else:
                 columns.append(pa.chunked_array([self._absent(field, rows)]))
         return pa.Table.from_arrays(columns, schema=arrow_schema(Schema(tuple(fields)))) if fields else bare_rows(rows)
@@ -110,7 +121,7 @@ class OpenFile:
 
     def _materialized(self, field: pa.Field, count: int) -> pa.ChunkedArray:
         wanted = _field_id(field)
-        places = [i for i, f in enumerate(self.parquet.schema_arrow) if _field_id(f) == wanted]
+        places = [i for i, f in enumerate(self._members) if _field_id(f) == wanted]
         if not places:
             return pa.chunked_array([pa.nulls(count, pa.int64())])
         return self._stored(places, range(len(self.group_rows)))[0].cast(pa.int64())
@@ -130,7 +141,7 @@ class OpenFile:
     def leaves(self) -> list[range]:
         """For each top-level column the places of its Parquet columns: one for an atomic column."""
         found, start = [], 0
-        for field in self.parquet.schema_arrow:
+        for field in self._members:
             count = _leaf_count(field.type)
             found.append(range(start, start + count))
             start += count
@@ -159,14 +170,14 @@ class OpenFile:
             raise _unreadable(self.entry, error) from error
         return pa.chunked_array(chunks, arrow_type(type_))
 
-    def _find(self, field: Field, members: Sequence[pa.Field]) -> int | None:
+    def _find(self, members: Sequence[pa.Field]) -> Callable[[Field], int | None]:
+        """The place of a column of the file, or of a member of a struct in it, among these: the first of its kind."""
         if self._has_ids:
-            return next((i for i, m in enumerate(members) if _field_id(m) == field.id), None)
-        exact = next((i for i, m in enumerate(members) if m.name == field.physical_name), None)
-        if exact is not None:
-            return exact
-        folded = field.physical_name.lower()  # Hive writes names in lower case
-        return next((i for i, m in enumerate(members) if m.name.lower() == folded), None)
+            by_id = _first_places(map(_field_id, members))
+            return lambda field: by_id.get(field.id)
+        by_name = _first_places(m.name for m in members)
+        by_folded = _first_places(m.name.lower() for m in members)  # Hive writes names in lower case
+        return lambda field: by_name.get(field.physical_name, by_folded.get(field.physical_name.lower()))
 
 
 def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
@@ -211,6 +222,10 @@ def _unreadable(entry: DataFile, error: Exception) -> StorageError:
 def _field_id(field: pa.Field) -> int | None:
     text = (field.metadata or {}).get(FIELD_ID)
     return None if text is None else int(text)
+
+
+def _first_places(keys: Iterable[_Key]) -> dict[_Key, int]:
+    return {key: place for place, key in reversed([*enumerate(keys)])}
 
 
 def _leaf_count(type_: pa.DataType) -> int:

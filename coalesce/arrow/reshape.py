@@ -32,8 +32,8 @@ MAX_STRING_BYTES: Final = 2**31 - 1
 
 _BLANKS: Final[dict[Type, object]] = {BOOLEAN: False, STRING: "", BINARY: b""}
 
-# Which of the given members is this field, if any.
-FindMember = Callable[[Field, Sequence[pa.Field]], int | None]
+# Of the members that are given: which of them is a field, if any.
+FindMember = Callable[[Sequence[pa.Field]], Callable[[Field], int | None]]
 # So many rows of a field that was not given.
 FillMember = Callable[[Field, int], pa.Array]
 
@@ -61,11 +61,11 @@ def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> 
         return pa.nulls(len(array), target)
     match type_:
         case StructType(members):
-            given = [array.type.field(i) for i in range(array.type.num_fields)]
+            place_of = find([array.type.field(i) for i in range(array.type.num_fields)])
             values = array.flatten()
             children = []
             for member in members:
-                index = find(member, given)
+                index = place_of(member)
                 child = fill(member, len(array)) if index is None else fitted(values[index], member.type, find, fill)
                 children.append(child)
             return _struct_of(children, type_, array)

@@ -1,3 +1,4 @@
+import itertools
 import math
 import tempfile
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from coalesce.arrow.read import open_file
+from coalesce.arrow.read import _field_id, open_file
 from coalesce.arrow.write import write
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
 from coalesce.model.arrow_schema import schema_from_arrow
@@ -82,6 +83,29 @@ def test_columns_are_found_by_id(tmp_path: Path) -> None:
     )
     found = read(tmp_path, entry, replace(version, schema=now))
     assert found.to_pylist() == [{"t": {"x": "q", "y": 3}, "a": 2, "b": None}]
+
+
+def test_a_wide_file_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its columns are not gone through for each of its columns, which would be a million steps for a thousand."""
+    rows = pa.table({f"c{n}": [n] for n in range(1_000)})
+    version = make_version(rows.schema)
+    (entry,) = write(make_snapshot(tmp_path, version), rows)
+    looked = itertools.count()
+
+    def counted(field: pa.Field) -> int | None:
+        next(looked)
+        return _field_id(field)
+
+    monkeypatch.setattr("coalesce.arrow.read._field_id", counted)
+    assert read(tmp_path, entry, version).to_pylist() == rows.to_pylist()
+    assert next(looked) < 5_000
+
+
+def test_of_columns_of_one_name_the_exact_one_and_the_first_count(tmp_path: Path) -> None:
+    """In a file of another writer, whose names may differ in nothing but case."""
+    schema = schema_from_arrow(pa.schema([("b", pa.int64()), ("C", pa.int64())]))
+    rows = pa.table([[1], [2], [3], [4]], names=["B", "b", "c", "c"])
+    assert read(tmp_path, adopted(tmp_path, rows), make_version(schema)).to_pylist() == [{"b": 2, "C": 3}]
 
 
 def test_columns_added_later_hold_their_default(tmp_path: Path) -> None:

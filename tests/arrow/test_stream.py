@@ -138,7 +138,7 @@ def test_a_stream_that_fails_leaves_nothing(buffer_bytes: int) -> None:
     before = core_of(table).storage.list("")
 
     def failing() -> Iterator[pa.RecordBatch]:
-        yield from events(20)
+        yield from events(20, rows=10)
         raise ConnectionError("the other side went away")
 
     with pytest.raises(ConnectionError, match="the other side went away"):
