@@ -3,6 +3,7 @@
 Some libraries have a better way of their own than the one that all have.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -120,12 +121,47 @@ def _duckdb_reader(query: Any) -> pa.RecordBatchReader:
     return open_reader(BATCH_ROWS)
 
 
+def _duckdb_columns(relation: Any) -> pa.Schema:
+    """The columns of a query of DuckDB's, under their own names; in a table it changes those that are alike."""
+    table = relation.limit(0).to_arrow_table()
+    return pa.schema([f.with_name(name) for f, name in zip(table.schema, relation.columns, strict=True)])
+
+
+def _duckdb_result(connection: Any) -> pa.RecordBatchReader:
+    """The rows of the last query, which a connection gives once."""
+    with warnings.catch_warnings():
+        # DuckDB advises its relations, which are quicker; who has a connection knows why.
+        warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
+        reader = imported(_duckdb_reader, connection)
+    if reader is None:
+        raise SchemaError(
+            "the DuckDB connection has no result, or it has been read before; execute a query, and give it then."
+        )
+    return reader
+
+
 def _polars_reader(frame: Any) -> pa.RecordBatchReader:
     """The rows of a polars data frame. It would give Python's objects as well: their addresses, as binary."""
     objects = [name for name, type_ in frame.schema.items() if str(type_) == "Object"]
     if objects:
         raise SchemaError(f"column {objects[0]!r} holds Python objects, which a table cannot: convert them first.")
-    return imported(pa.RecordBatchReader.from_stream, frame)
+    try:
+        return pa.RecordBatchReader.from_stream(frame)
+    except pa.ArrowException as error:
+        raise _foreign_types(frame, error) from error
+
+
+def _foreign_types(frame: Any, error: Exception) -> SchemaError:
+    """The sentence about columns of types that only polars has, such as integers of 128 bits."""
+    foreign = []
+    for name, type_ in frame.schema.items():
+        try:
+            pa.RecordBatchReader.from_stream(frame.head(0).select(name))
+        except pa.ArrowException:
+            foreign.append(f"column {name!r} is {type_}")
+    if not foreign:
+        return _not_taken(frame, error)
+    return SchemaError(f"{', '.join(foreign)}, which Arrow does not have: cast it to a type that a table can hold.")
 
 
 def _lazy_columns(frame: Any) -> pa.Schema:
@@ -149,8 +185,8 @@ _DOORS: Final[dict[tuple[str, str], _Door]] = {
     ("pyarrow", "RecordBatchReader"): _Door(lambda reader: reader, _own_schema),
     ("pyarrow", "Scanner"): _Door(lambda scanner: scanner.to_reader(), lambda scanner: scanner.projected_schema),
     ("pyarrow", "Dataset"): _Door(_dataset_reader, _own_schema),
-    ("duckdb", "DuckDBPyRelation"): _Door(_duckdb_reader, lambda relation: relation.limit(0).to_arrow_table().schema),
-    ("duckdb", "DuckDBPyConnection"): _Door(lambda connection: imported(_duckdb_reader, connection), lambda _: None),
+    ("duckdb", "DuckDBPyRelation"): _Door(_duckdb_reader, _duckdb_columns),
+    ("duckdb", "DuckDBPyConnection"): _Door(_duckdb_result, lambda _: None),
     ("polars", "DataFrame"): _Door(_polars_reader, lambda frame: _polars_reader(frame).schema),
     ("polars", "LazyFrame"): _Door(_lazy_reader, _lazy_columns),
 }

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from itertools import chain
 from numbers import Number
+from typing import TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -118,12 +119,12 @@ def _value(type_: Type, value: object, place: str) -> object:
         case StructType(members):
             return _struct(members, value, place)
         case ListType(element):
-            if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            if isinstance(value, str | bytes | Mapping) or not _has_items(value):
                 raise SchemaError(f"{place} is a list, and {value!r:.60} is not.")
             return [_value(element.type, v, f"{place}.element") for v in value]
         case MapType(key, item):
             pairs = value.items() if isinstance(value, Mapping) else value
-            if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
+            if isinstance(pairs, str | bytes) or not _has_items(pairs):
                 raise SchemaError(f"{place} is a map, and {value!r:.60} is neither a dict nor a list of pairs.")
             return [_pair(key, item, pair, place) for pair in pairs]
         case _:
@@ -131,6 +132,14 @@ def _value(type_: Type, value: object, place: str) -> object:
             if type_ in TEMPORAL and isinstance(value, Number):
                 raise SchemaError(f"{value!r:.60} is a number, and {type_} is wanted; give a date or a datetime.")
             return from_python(type_, value)
+
+
+def _has_items(value: object) -> TypeGuard[Iterable[object]]:
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:  # also NumPy's arrays of no dimensions, which say that they have items
+        return False
+    return True
 
 
 def _struct(members: Sequence[Field], value: object, place: str) -> dict[str, object]:

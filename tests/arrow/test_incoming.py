@@ -1,5 +1,6 @@
 """What is taken for rows or for a schema, what of it is consumed, and the sentences about all else."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -243,6 +244,7 @@ REFUSED: dict[str, tuple[pl.Series, str]] = {
     "duration": (pl.Series([1], dtype=pl.Duration), "duration.*, which a table cannot hold: cast it to int64"),
     "time": (pl.Series([1], dtype=pl.Time), "time64.*, which a table cannot hold: cast it to int64"),
     "unsigned": (pl.Series([1], dtype=pl.UInt64), "uint64, which a table cannot hold: cast it to int64"),
+    "128 bits": (pl.Series([1], dtype=pl.Int128), "column 'x' is Int128, which Arrow does not have: cast it"),
     "object": (pl.Series([object()]), "column 'x' holds Python objects, which a table cannot"),
 }
 
@@ -289,6 +291,41 @@ def test_types_of_duckdb_that_no_table_holds(sql: str) -> None:
     """One sentence each."""
     with pytest.raises(SchemaError, match=r"column 'x' is Arrow .*, which a table cannot hold"):
         table_of(duckdb.sql(f"SELECT {sql} AS x"))
+
+
+def test_columns_of_one_name_make_no_table() -> None:
+    """DuckDB would call the second another way, by which its rows do not come."""
+    with pytest.raises(SchemaError, match="'a'"):
+        table_of(duckdb.sql("SELECT 1 AS a, 2 AS a"))
+
+
+def test_a_connection_gives_its_result_once() -> None:
+    """Then it has none: not no rows. What DuckDB thinks of connections is no warning of ours."""
+    connection = duckdb.connect()
+    connection.execute("SELECT 'a' AS app, 1::BIGINT AS n")
+    table = table_of(ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert table.append(connection).rows_added == 1
+    with pytest.raises(SchemaError, match="the DuckDB connection has no result, or it has been read before"):
+        table.append(connection)
+    with pytest.raises(SchemaError, match="No open result set"):
+        table.append(duckdb.connect())
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pl.Series("s", [{"n": 1}, None]),
+        pa.chunked_array([pa.array([{"n": 1}, None])]),
+        pa.array([{"n": 1}, None]),
+    ],
+    ids=["series", "chunks", "array"],
+)
+def test_a_struct_that_is_null_is_no_row(rows: object) -> None:
+    """It has no columns, not even of NULLs."""
+    with pytest.raises(SchemaError, match="cannot be taken as a table"):
+        table_of(ROWS).append(rows)
 
 
 def test_nanoseconds_that_would_be_lost() -> None:
