@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
-from pyarrow import compute
 
 from coalesce.errors import NotInstalled, SchemaError
 
@@ -36,7 +36,7 @@ def pandas_frame(rows: pa.Table) -> Any:
 
 
 def _beyond_python(dates: pa.ChunkedArray) -> bool:
-    ends = compute.min_max(dates.cast(pa.int32())).as_py()
+    ends = pc.min_max(dates.cast(pa.int32())).as_py()
     first, last = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
     return ends["min"] is not None and not first <= ends["min"] <= ends["max"] <= last
 
