@@ -6,10 +6,22 @@ import pyarrow as pa
 from coalesce.errors import NeedsSpark
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field
+from coalesce.plan.index import Positions
 from coalesce.plan.planner import Judge
 from coalesce.predicate.domains import Domain, rows_domain
 from coalesce.predicate.expr import Bound, IsNull, Leaf, Mistake, Opaque
-from coalesce.predicate.outcomes import ANYTHING, FALSE, TRUE, Mask, Outcomes, may_be_true, must_be_true, possible
+from coalesce.predicate.outcomes import (
+    ANYTHING,
+    FALSE,
+    TRUE,
+    LeafOutcomes,
+    Mask,
+    Narrow,
+    Outcomes,
+    may_be_true,
+    must_be_true,
+    possible,
+)
 
 
 def asked_fields(predicate: Bound, schema: Schema) -> list[Field]:
@@ -26,20 +38,31 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     domains: dict[int, Domain] = {}
     not_understood: dict[str, Mistake | None] = {}
 
-    def leaf(asked: Leaf | Opaque) -> Outcomes:
+    def answer(asked: Leaf | Opaque, places: Positions | None, here: dict[int, Domain]) -> Outcomes:
         if isinstance(asked, Opaque):
             not_understood[asked.text] = asked.mistake
-            return np.full(count, ANYTHING, np.uint8)
+            return np.full(count if places is None else len(places), ANYTHING, np.uint8)
         column_id = asked.column.id
         field, type_ = schema.by_id(column_id), schema.atomic(column_id)
         assert field is not None  # it was bound to this schema
         if type_ is None:
-            return _nested_outcomes(rows.column(field.name), asked)
+            nested = _nested_outcomes(rows.column(field.name), asked)
+            return nested if places is None else nested[places]
         if column_id not in domains:
             domains[column_id] = rows_domain(type_, rows.column(field.name).combine_chunks())
-        return domains[column_id].outcomes(asked)
+        if column_id not in here:
+            here[column_id] = domains[column_id] if places is None else domains[column_id].at(places)
+        return here[column_id].outcomes(asked)
 
-    outcomes = possible(predicate, leaf, count)
+    def at(places: Positions | None) -> tuple[LeafOutcomes, Narrow]:
+        here: dict[int, Domain] = {}
+        return (
+            lambda asked: answer(asked, places, here),
+            lambda some: at(some if places is None else places[some]),
+        )
+
+    leaf, narrow = at(None)
+    outcomes = possible(predicate, leaf, count, narrow)
     found = must_be_true(outcomes)
     if bool((may_be_true(outcomes) & ~found).any()):
         texts = " and ".join(

@@ -22,9 +22,19 @@ from coalesce.model.types import AtomicType, Value
 from coalesce.model.values import Components, column_of, values_of
 from coalesce.model.version import FieldBounds, ManifestRef, Version
 from coalesce.plan.index import Component, ManifestIndex, Positions
+from coalesce.predicate.alternatives import by_values
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
 from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
-from coalesce.predicate.outcomes import ANYTHING, Mask, Outcomes, may_be_true, must_be_true, possible
+from coalesce.predicate.outcomes import (
+    ANYTHING,
+    LeafOutcomes,
+    Mask,
+    Narrow,
+    Outcomes,
+    may_be_true,
+    must_be_true,
+    possible,
+)
 from coalesce.predicate.tuple_domains import bounds_domain
 
 _FEW = 4  # search if it leaves less than one tuple in so many; else judging all of them in one go is as fast
@@ -103,7 +113,10 @@ class Judge:
 
         `tuples` says which tuples stand at the places, if that is what they are.
         """
+        leaf, narrow = self._asked_at(domains, count, tuples)
+        return possible(self.predicate if expr is None else expr, leaf, count, narrow)
 
+    def _asked_at(self, domains: Domains, count: int, tuples: Tuples | None) -> tuple[LeafOutcomes, Narrow]:
         def leaf(asked: Leaf | Opaque) -> Outcomes:
             if isinstance(asked, Opaque):
                 known = None if self.opaque is None or tuples is None else self.opaque(asked, tuples)
@@ -111,7 +124,15 @@ class Judge:
             domain = domains.get(asked.column.id)
             return (Unknown(count) if domain is None else domain).outcomes(asked)
 
-        return possible(self.predicate if expr is None else expr, leaf, count)
+        def narrow(places: Positions) -> tuple[LeafOutcomes, Narrow]:
+            here = {column_id: domain.at(places) for column_id, domain in domains.items()}
+            if tuples is None:
+                return self._asked_at(here, len(places), None)
+            spec, index, positions = tuples
+            narrowed = spec, index, places if positions is None else positions[places]
+            return self._asked_at(here, len(places), narrowed)
+
+        return leaf, narrow
 
     def at_pairs(self, spec: Spec, index: ManifestIndex, pairs: Positions) -> Outcomes:
         """The possible outcomes at (file, tuple) pairs: the tuple is known, the file has statistics."""
@@ -227,7 +248,9 @@ def _searched(expr: Bound, schema: Schema, spec: Spec, index: ManifestIndex) -> 
             some = [s for s in (_searched(p, schema, spec, index) for p in parts) if s is not None]
             return min(some, key=lambda s: s.count, default=None)
         case Or(parts):
-            each = [_searched(p, schema, spec, index) for p in parts]
+            sorted_out = by_values(parts)
+            alternatives = parts if sorted_out is None else (sorted_out[0].hull, *sorted_out[1])
+            each = [_searched(p, schema, spec, index) for p in alternatives]
             known = [s for s in each if s is not None]
             if len(known) < len(each):
                 return None

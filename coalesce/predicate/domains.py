@@ -35,6 +35,9 @@ class Domain(Protocol):
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """The possible outcomes of a leaf on this column, at each place."""
 
+    def at(self, places: npt.NDArray[np.integer]) -> "Domain":
+        """The same at some of the places."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -70,6 +73,12 @@ class Interval:
         outcomes[self._never_values] = 0
         outcomes[self._maybe_nulls] |= NULL
         return outcomes
+
+    def at(self, places: npt.NDArray[np.integer]) -> "Interval":
+        """See `Domain`."""
+        lower = self.lower[places]
+        upper = lower if self.exact else self.upper[places]
+        return Interval(self.encoding, lower, upper, self.may_be_null[places], self.may_be_value[places])
 
     @cached_property
     def _never_values(self) -> Codes:
@@ -149,6 +158,10 @@ class Hashed:
                 can_be = np.ones(len(self.buckets), np.bool_)
         return np.where(self.is_null, NULL, _bits(can_be, np.ones(len(can_be), np.bool_)))
 
+    def at(self, places: npt.NDArray[np.integer]) -> "Hashed":
+        """See `Domain`."""
+        return Hashed(self.transform, self.source_type, self.buckets[places], self.is_null[places])
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -159,6 +172,10 @@ class Unknown:
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """See `Domain`. Even of an unknown column, IS NULL is never NULL."""
         return np.full(self.count, TRUE | FALSE if isinstance(leaf, IsNull) else ANYTHING, np.uint8)
+
+    def at(self, places: npt.NDArray[np.integer]) -> "Unknown":
+        """See `Domain`."""
+        return Unknown(len(places))
 
 
 @dataclass(frozen=True)
@@ -171,6 +188,10 @@ class Gathered:
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """See `Domain`."""
         return self.inner.outcomes(leaf).take(self.codes)
+
+    def at(self, places: npt.NDArray[np.integer]) -> Domain:
+        """See `Domain`. Few places have no use for the answers about all values."""
+        return self.inner.at(self.codes[places])
 
 
 class Remembered:
@@ -189,6 +210,10 @@ class Remembered:
             self._last = last
         return last[1]
 
+    def at(self, places: npt.NDArray[np.integer]) -> Domain:
+        """See `Domain`."""
+        return self.inner.at(places)
+
 
 @dataclass(frozen=True)
 class KnownWhere:
@@ -200,6 +225,10 @@ class KnownWhere:
     def outcomes(self, leaf: Leaf) -> Outcomes:
         """See `Domain`."""
         return np.where(self.known, self.inner.outcomes(leaf), Unknown(len(self.known)).outcomes(leaf))
+
+    def at(self, places: npt.NDArray[np.integer]) -> "KnownWhere":
+        """See `Domain`."""
+        return KnownWhere(self.inner.at(places), self.known[places])
 
 
 @dataclass(frozen=True)
@@ -213,6 +242,10 @@ class Both:
         """See `Domain`. Where the two contradict each other, the metadata is wrong and nothing is known."""
         together = self.one.outcomes(leaf) & self.other.outcomes(leaf)
         return np.where(together == 0, ANYTHING, together)
+
+    def at(self, places: npt.NDArray[np.integer]) -> "Both":
+        """See `Domain`."""
+        return Both(self.one.at(places), self.other.at(places))
 
 
 def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:

@@ -16,6 +16,7 @@ from typing import Final, assert_never
 import numpy as np
 import numpy.typing as npt
 
+from coalesce.predicate.alternatives import FEW, Cases, by_values
 from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
 
 Outcomes = npt.NDArray[np.uint8]
@@ -29,22 +30,47 @@ ANYTHING: Final = TRUE | FALSE | NULL
 # Answers a leaf for every place; Opaque conditions are asked too, since an engine may know what we do not.
 LeafOutcomes = Callable[[Leaf | Opaque], Outcomes]
 
+# Answers leaves for some of the places, by their positions, and can be narrowed to some of those.
+Narrow = Callable[[npt.NDArray[np.int64]], "tuple[LeafOutcomes, Narrow]"]
 
-def possible(expr: Bound, leaf: LeafOutcomes, count: int) -> Outcomes:
-    """The possible outcomes of `expr` at each of `count` places."""
+
+def possible(expr: Bound, leaf: LeafOutcomes, count: int, narrow: Narrow | None = None) -> Outcomes:
+    """The possible outcomes of `expr` at each of `count` places.
+
+    With `narrow`, many alternatives are asked only about places where they may be TRUE or NULL, to the same result.
+    """
     match expr:
         case And(parts):
-            return reduce(_and, (possible(part, leaf, count) for part in parts))
+            return reduce(_and, (possible(part, leaf, count, narrow) for part in parts))
         case Or(parts):
-            return reduce(_or, (possible(part, leaf, count) for part in parts))
+            sorted_out = None if narrow is None else by_values(parts)
+            if narrow is None or sorted_out is None:
+                return reduce(_or, (possible(part, leaf, count, narrow) for part in parts))
+            cases, others = sorted_out
+            each = (possible(part, leaf, count, narrow) for part in others)
+            return reduce(_or, each, _any_case(cases, leaf, count, narrow))
         case Not(part):
-            return _not(possible(part, leaf, count))
+            return _not(possible(part, leaf, count, narrow))
         case Constant(value):
             return np.full(count, _CONSTANTS[value], np.uint8)
         case IsNull() | InSet() | InRange() | InBuckets() | Opaque():
             return leaf(expr)
         case _:
             assert_never(expr)
+
+
+def _any_case(cases: Cases, leaf: LeafOutcomes, count: int, narrow: Narrow) -> Outcomes:
+    """The possible outcomes of alternatives, by halves: each only where the column may have one of their values."""
+    outcomes = np.full(count, FALSE, np.uint8)
+    places = np.flatnonzero(leaf(cases.hull) != FALSE)
+    if len(places):
+        here, narrower = narrow(places)
+        if len(cases.cases) <= FEW:
+            each = (possible(case.expr, here, len(places), narrower) for case in cases.cases)
+        else:
+            each = (_any_case(half, here, len(places), narrower) for half in cases.halves)
+        outcomes[places] = reduce(_or, each)
+    return outcomes
 
 
 def may_be_true(outcomes: Outcomes) -> Mask:
