@@ -71,7 +71,7 @@ class Storage(Protocol):
         """Write the file, replacing what is there. A reader sees the old or the new bytes; a crash may lose them."""
 
     def delete(self, path: str) -> None:
-        """Delete the file if it is there. Directories stay."""
+        """Delete the file if it is there. Directories that are empty without it may go or stay."""
 
     def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
         """The file for random reads by pyarrow. Giving the `size`, if it is known, saves a request."""

@@ -147,9 +147,17 @@ class LocalStorage:
                 raise
 
     def delete(self, path: str) -> None:
-        """Delete the file if it is there."""
+        """Delete the file if it is there, and the directories that are empty without it.
+
+        The topmost stays: others write below it, while a directory inside is one write's own.
+        """
         with self._writing(path, "delete"), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(self._at(path))
+        directory = os.path.dirname(path)
+        with suppress(OSError):  # there is more in it
+            while "/" in directory:
+                os.rmdir(self._at(directory))
+                directory = os.path.dirname(directory)
 
     def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:  # noqa: ARG002 - a disk knows it
         """The file for pyarrow, read with `pread`: a mapped file that is truncated would kill the process."""

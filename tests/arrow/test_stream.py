@@ -192,6 +192,7 @@ def test_a_store_that_fails_leaves_nothing(tmp_path: Path, fails_at: int) -> Non
     with pytest.raises(StorageError, match="the disk is full"):
         write_stream(failing, (pa.Table.from_batches([b]) for b in events(20)), 1_000)
     assert LocalStorage(tmp_path).list("") == []
+    assert [p for p in tmp_path.rglob("*") if p.name != "data"] == []  # nor a directory
 
 
 def test_what_was_applied_before_is_not_consumed() -> None:

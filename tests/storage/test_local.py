@@ -196,6 +196,21 @@ def test_a_link_whose_answer_was_lost_is_ours(storage: LocalStorage, monkeypatch
     assert everything_in(Path(storage.uri(""))) == ["file"]
 
 
+def test_empty_directories_go_with_the_last_file(storage: LocalStorage) -> None:
+    """A write that failed leaves none of its own behind; the topmost stays, and so does what is not empty."""
+    for path in ("data/w/k=1/a", "data/w/k=1/b", "data/w/k=2/c", "data/v/d"):
+        storage.put_if_absent(path, b"x")
+    storage.delete("data/w/k=1/a")
+    assert os.path.isdir(storage.uri("data/w/k=1"))
+    storage.delete("data/w/k=1/b")
+    assert sorted(os.listdir(storage.uri("data/w"))) == ["k=2"]
+    storage.delete("data/w/k=2/c")
+    assert os.listdir(storage.uri("data")) == ["v"]
+    storage.delete("data/v/d")
+    assert os.listdir(storage.uri("data")) == []
+    assert storage.put_if_absent("data/w/k=1/a", b"y") is True
+
+
 def test_a_directory_deleted_behind_our_back_is_made_again(storage: LocalStorage) -> None:
     """A storage that outlives a dropped table can write to a new one at the same place."""
     storage.put_if_absent("a/b/file", b"x")
