@@ -190,8 +190,10 @@ class Engines:
             if engine is not None and engine.accepts(data):
                 return engine
         kind = f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
-        if kind.startswith("pyspark."):
-            hint = "open the table with spark=…"
+        if kind.startswith("pyspark.pandas."):
+            hint = "give its rows as a Spark DataFrame, frame.to_spark(), to a table opened with spark=…"
+        elif kind.startswith("pyspark."):
+            hint = "open the table with spark=…" if self.frames is None else "give a Spark DataFrame"
         else:
             hint = (
                 "give what speaks Arrow (pyarrow, polars, DuckDB), a pandas data frame, a list of dicts, or, to a "

@@ -378,6 +378,13 @@ class Frame(pd.DataFrame):  # type: ignore[misc]
     """A class made from pandas' own."""
 
 
+def test_frames_of_pandas_on_spark() -> None:
+    """They are Spark's and no DataFrame of Spark's: the sentence says what makes them one."""
+    frame = type("DataFrame", (), {"__module__": "pyspark.pandas.frame"})()
+    with pytest.raises(SchemaError, match=r"give its rows as a Spark DataFrame, frame\.to_spark\(\), to a table"):
+        table_of(ROWS).append(frame)
+
+
 def test_classes_made_from_pandas() -> None:
     """They are data frames all the same, of which the index is no column."""
     table = table_of(Frame(ROWS.to_pandas()))
