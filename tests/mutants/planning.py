@@ -171,4 +171,28 @@ MUTANTS = (
         tests=(f"{BIND}::test_conversion",),
         seen="`d >= TIMESTAMP '2026-05-17 12:00:00'` also finds 2026-05-17",
     ),
+    Mutant(
+        name="planner: bounds are kept by commit alone",
+        file="coalesce/plan/planner.py",
+        old="    key = version.commit_id, tuple(sources)\n",
+        new="    key = version.commit_id, ()\n",
+        tests=("tests/plan/test_planner.py::test_the_same_version_with_wider_columns",),
+        seen="a stream over versions from before a column was widened leaves out rows that were read before",
+    ),
+    Mutant(
+        name="lexer: a comment does not end at a carriage return",
+        file="coalesce/predicate/sql/lexer.py",
+        old="--(?:\\\\\\n|[^\\r\\n])*+ )",
+        new="--[^\\n]*+ )",
+        tests=("tests/predicate/test_lexer.py::test_what_spark_means_by_it",),
+        seen="`p = 1 -- one\\rOR p = 2` finds only p = 1",
+    ),
+    Mutant(
+        name="opaque: combinations of values are numbered beyond 64 bits",
+        file="coalesce/spark/source/opaque.py",
+        old=" for column in found) <= np.iinfo(np.int64).max else None\n",
+        new=" for column in found) > 0 else None\n",
+        tests=("tests/spark/test_opaque.py::test_more_combinations_than_numbers",),
+        seen="a condition over many partition columns is judged by other values, and files with matches are left out",
+    ),
 )
