@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
@@ -62,7 +63,7 @@ class ArrowScan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a reader that reads them when it is asked for them; each call begins anew."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        return pa.RecordBatchReader.from_batches(self.schema, _OneAtATime(self.to_batches()))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream for any library that speaks Arrow, such as polars and DuckDB.
@@ -111,6 +112,21 @@ class ArrowScan:
         columns = [(judged if f.id in asked_ids else rest).column(f.name) for f in self.fields]
         whole = pa.Table.from_arrays(columns, schema=self.schema) if columns else rest
         return whole if matching.all() else whole.filter(pa.array(matching))
+
+
+@dataclass(frozen=True, slots=True)
+class _OneAtATime:
+    """Batches for several threads, each of which waits until another has got its own."""
+
+    batches: Iterator[pa.RecordBatch]
+    lock: Lock = field(default_factory=Lock)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        with self.lock:
+            return next(self.batches)
 
 
 def _rows_only(batches: Sequence[pa.RecordBatch]) -> pa.Table:

@@ -1,4 +1,6 @@
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -202,6 +204,25 @@ def test_conditions_a_file_satisfies_are_not_checked_again(
 
 
 # --- what only Spark knows ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_row_groups")
+def test_threads_may_share_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch goes to one of them, and those that come meanwhile wait."""
+    scan = scan_of(tmp_path, columns=["n"])
+    original = OpenFile.read
+
+    def slow(*arguments: Any) -> pa.Table:
+        time.sleep(0.005)  # others have their turn
+        return original(*arguments)
+
+    monkeypatch.setattr(OpenFile, "read", slow)
+    reader = scan.to_reader()
+    with ThreadPoolExecutor(4) as pool:
+        parts = [*pool.map(lambda _: list(reader), range(4))]
+    assert sum(len(part) for part in parts) > 4
+    found = [n for part in parts for batch in part for n in batch.column(0).to_pylist()]
+    assert sorted(found) == sorted(ROWS.column("n").to_pylist())
 
 
 def test_unknown_conditions_need_spark(tmp_path: Path) -> None:
