@@ -161,8 +161,24 @@ def rename_column(head: Version, name: str, new_name: str) -> Version:
         return tuple(replace(f, name=new_name) if f.id == field.id else f for f in siblings)
 
     schema = Schema(_inside(head.schema.fields, path[:-1], rename))
-    specs = tuple(replace(s, fields=tuple(_renamed(f, field, new_name) for f in s.fields)) for s in head.specs)
+    specs = tuple(_with_renamed(s, field, new_name, schema) for s in head.specs)
     return replace(head, schema=schema, specs=specs, has_dropped_or_renamed=True)
+
+
+def _with_renamed(spec: Spec, column: Field, new_name: str, schema: Schema) -> Spec:
+    """The spec with the fields of a column renamed.
+
+    A field whose column is gone leaves the name to one that is there; its own is for people, tuples go by ids.
+    """
+    fields = [_renamed(f, column, new_name) for f in spec.fields]
+    taken = {f.name.lower(): f for f in fields if f.source_id == column.id}
+    for place, field in enumerate(fields):
+        if field.source_id == column.id or field.name.lower() not in taken:
+            continue
+        if schema.atomic(field.source_id) is not None:
+            raise SchemaError(f"there is a partition field {field.name!r}; choose another name for {column.name!r}.")
+        fields[place] = replace(field, name=f"{field.name}_{field.field_id}")
+    return replace(spec, fields=tuple(fields))
 
 
 def _renamed(partition_field: PartitionField, column: Field, new_name: str) -> PartitionField:

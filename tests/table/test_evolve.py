@@ -73,6 +73,24 @@ def test_each_spec_prunes_its_own_files(tmp_path: Path) -> None:
     assert new.files == 16
 
 
+def test_the_name_of_a_partition_column_that_is_gone_can_be_taken(tmp_path: Path) -> None:
+    """By another partition column of the same files: its values are listed under it, and the old ones beside them."""
+    table = coalesce.create(tmp_path, pa.schema([("a", pa.string()), ("b", pa.int64())]), partition_by=["a", "b"])
+    table.append([{"a": "x", "b": 1}])
+    table.evolve(drop="a")
+    table.drop_column("a")
+    table.rename_column("b", "a")
+    table.append([{"a": 2}])
+    gone = next(f for f in table.state.spec_by_id(0).fields if f.name != "a")
+    assert gone.name == f"a_{gone.field_id}"
+    assert [p.values for p in coalesce.open(tmp_path).partitions()] == [{gone.name: "x", "a": 1}, {"a": 2}]
+    assert table.count("a = 1") == table.plan("a = 1").file_count == 1
+    table.add_column("n", "int64")
+    table.evolve(add="bucket(4, n)")
+    with pytest.raises(SchemaError, match="there is a partition field 'n_bucket'; choose another name for 'a'"):
+        table.rename_column("a", "n_bucket")
+
+
 def test_a_renamed_partition_column_prunes_under_its_new_name_only(tmp_path: Path) -> None:
     """The new name prunes as the old one did; the old one is unknown, with a hint."""
     schema = pa.schema([("dt", pa.date32()), ("n", pa.int64())])
