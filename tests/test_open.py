@@ -95,13 +95,16 @@ EVENTS = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("st", pa.struct(
 
 def test_creating_a_table_that_is_there_opens_it_if_it_is_the_same(tmp_path: Path) -> None:
     """The same call twice is harmless, also after rows have come; what is not said is not compared."""
-    said = {"owner": "me"}
+    said = {"owner": "me", "write.target-file-bytes": "64MB"}
     first = coalesce.create(
         tmp_path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"), properties=said, exists_ok=True
     )
     first.append(pa.table({"dt": [None], "app": ["A"], "st": [None]}, schema=EVENTS))
     again = coalesce.create(
         tmp_path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"), properties=said, exists_ok=True
+    )
+    coalesce.create(
+        tmp_path, EVENTS, partition_by=["dt", "app"], properties={"write.target-file-bytes": "67108864"}, exists_ok=True
     )
     assert (again.version, again.count(), again.state.table_id) == (1, 1, first.state.table_id)
     bare = coalesce.create(tmp_path, EVENTS, partition_by=["dt", "app"], exists_ok=True)

@@ -14,7 +14,7 @@ from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.engine import Engines
-from coalesce.table.properties import asked_by, check_properties
+from coalesce.table.properties import asked_by, check_properties, same
 from coalesce.table.table import Table
 
 
@@ -83,7 +83,7 @@ def _difference(there: Version, wanted: Version, rule: RuleRequest | None) -> st
         return "it has another rule; leave rule= out, or change the table with set_rule()"
     for name, value in wanted.properties.items():
         held = there.properties.get(name)
-        if held != value:
+        if held is None or not same(name, held, value):
             return f"its property {name!r} is {'not set' if held is None else repr(held)}, not {value!r}"
     return None
 

@@ -27,6 +27,11 @@ def changed(before: Mapping[str, str], given: object) -> dict[str, str]:
     return {**{name: value for name, value in before.items() if name not in settings}, **new}
 
 
+def same(name: str, one: str, other: str) -> bool:
+    """Whether two texts of a property say the same: 64MB are 67108864 bytes."""
+    return one == other or (_KNOWN.get(name) is _check_size and parse_bytes(one) == parse_bytes(other))
+
+
 def asked_by(rule: RuleRequest | None) -> dict[str, str]:
     """What a request for a rule says of the table's file sizes."""
     if isinstance(rule, SmallRequest) and rule.target is not None:
