@@ -42,6 +42,7 @@ __all__ = [
     "CorruptMetadata",
     "DataFile",
     "FileMissing",
+    "Generation",
     "InvalidArgument",
     "Listing",
     "LogicalPartition",
@@ -55,6 +56,7 @@ __all__ = [
     "SchemaError",
     "SparkUnavailable",
     "SpecError",
+    "Step",
     "StorageError",
     "Table",
     "TableExists",
@@ -77,12 +79,14 @@ __all__ = [
 
 _HOME = {
     "DataFile": "coalesce.model.datafile",
+    "Generation": "coalesce.table.generations",
     "Listing": "coalesce.table.listing",
     "LogicalPartition": "coalesce.table.from_metadata",
     "Plan": "coalesce.plan.plan",
     "Report": "coalesce.plan.report",
     "Scan": "coalesce.table.engine",
     "Schema": "coalesce.model.schema",
+    "Step": "coalesce.table.compact",
     "Table": "coalesce.table.table",
     "Version": "coalesce.model.version",
     "WriteResult": "coalesce.table.result",
@@ -109,8 +113,10 @@ if _typing.TYPE_CHECKING:
     from coalesce.spark.commands.each_batch import each_batch
     from coalesce.spark.session.attach import attach
     from coalesce.spark.session.start import session
+    from coalesce.table.compact import Step
     from coalesce.table.engine import Scan
     from coalesce.table.from_metadata import LogicalPartition
+    from coalesce.table.generations import Generation
     from coalesce.table.listing import Listing
     from coalesce.table.result import WriteResult
     from coalesce.table.table import Table

@@ -47,7 +47,10 @@ Each example begins with this table of four rows:
 """
 
 FUNCTIONS = ("create", "open", "small", "group", "keep_all", "col", "session", "attach", "each_batch")
-CLASSES = ("WriteResult", "Scan", "Plan", "Report", "LogicalPartition", "DataFile", "Listing", "Version", "Schema")
+CLASSES = (
+    *("WriteResult", "Scan", "Plan", "Report", "LogicalPartition", "DataFile", "Listing", "Version", "Schema"),
+    *("Step", "Generation"),
+)
 
 _LONGEST = 96
 _MODULES = re.compile(r"\b([a-z_]+\.)+(?=[A-Z])")  # the modules in front of a class

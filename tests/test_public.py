@@ -17,12 +17,14 @@ ERRORS = [name for name, kind in vars(errors).items() if inspect.isclass(kind) a
 FUNCTIONS = ["attach", "col", "create", "each_batch", "group", "keep_all", "open", "session", "small"]
 CLASSES = [
     "DataFile",
+    "Generation",
     "Listing",
     "LogicalPartition",
     "Plan",
     "Report",
     "Scan",
     "Schema",
+    "Step",
     "Table",
     "Version",
     "WriteResult",

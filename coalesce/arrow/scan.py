@@ -24,8 +24,10 @@ from coalesce.table.outgoing import pandas_frame, polars_frame
 # Files read at the same time: more than there are cores, since most of it is waiting for the store.
 _READERS: Final = 8
 
+_SHOWN: Final = 10  # columns on a line
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class ArrowScan:
     """The rows of the plan's files for which its whole predicate is TRUE; `columns` None is all of them."""
 
@@ -79,6 +81,12 @@ class ArrowScan:
     def to_polars(self) -> Any:
         """The rows as a polars data frame."""
         return polars_frame(self.to_arrow())
+
+    def __repr__(self) -> str:
+        if self.columns is None:
+            return f"<scan of all columns: {self.plan!r}>"
+        names = [*(f.name for f in self.fields[:_SHOWN]), *(["…"] if len(self.fields) > _SHOWN else [])]
+        return f"<scan of {', '.join(names) or 'no columns'}: {self.plan!r}>"
 
     def _residuals(self) -> Iterator[tuple[DataFile, Bound]]:
         """Each file with the conditions that its rows do not surely satisfy."""

@@ -71,4 +71,4 @@ class DataFile:
 
     def __repr__(self) -> str:
         held = f"{len(self.tuples):,}" if self.trusted and self.tuples is not None else "unknown"
-        return f"<data file {self.path}: {self.rows:,} rows, {self.bytes:,} bytes, logical partitions: {held}>"
+        return f"<data file {self.path}: rows: {self.rows:,}, bytes: {self.bytes:,}, logical partitions: {held}>"

@@ -31,6 +31,8 @@ class Group:
     name: str
 
 
+_SHOWN = 10  # names on a line
+
 PhysicalKey = tuple[Value | Group, ...]
 
 
@@ -41,7 +43,7 @@ class KeepAll:
     rule_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Groups:
     """Named groups of listed values: `members[field_id][value]` is the group; other values stay alone.
 
@@ -51,6 +53,12 @@ class Groups:
     rule_id: int
     members: Mapping[int, Mapping[Value, str]]
     types: Mapping[int, AtomicType]
+
+    def __repr__(self) -> str:
+        names = list(dict.fromkeys(name for groups in self.members.values() for name in groups.values()))
+        listed = sum(len(groups) for groups in self.members.values())
+        shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+        return f"<rule {self.rule_id}: groups {shown}; values: {listed:,}>"
 
 
 @dataclass(frozen=True, slots=True)

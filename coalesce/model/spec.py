@@ -32,7 +32,7 @@ class PartitionField:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Spec:
     """The partition fields in order; `fields` is empty for a table without partitions."""
 
@@ -66,6 +66,10 @@ class Spec:
             if field.source_id == column_id and isinstance(field.transform, Identity):
                 return position
         return None
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{f.name} ({f.transform})" for f in self.fields) or "not partitioned"
+        return f"<spec {self.spec_id}: {fields}>"
 
     def types(self, schema: Schema) -> tuple[AtomicType, ...]:
         """The types of a tuple's components under `schema`."""

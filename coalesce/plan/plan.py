@@ -14,7 +14,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifests, PlannedManifest, kept_manifests, plan_manifest
-from coalesce.plan.report import Report, explain, make_report
+from coalesce.plan.report import Report, explain, make_report, shortened
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import conjuncts
 from coalesce.predicate.outcomes import Mask, must_be_true
@@ -105,7 +105,7 @@ class Plan:
         }
 
     def __repr__(self) -> str:
-        return f"<plan for {to_sql(self.predicate)}: {self.file_count} of {self.version.files} files>"
+        return f"<plan for {shortened(to_sql(self.predicate))}: {self.file_count} of {self.version.files} files>"
 
 
 def make_plan(version: Version, predicate: Bound, load: LoadManifests, opaque: JudgeOpaque | None = None) -> Plan:

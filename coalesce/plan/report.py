@@ -12,6 +12,8 @@ from coalesce.predicate.expr import Bound
 from coalesce.predicate.outcomes import may_be_true
 from coalesce.predicate.render import to_sql
 
+_LONGEST = 80  # of a predicate that is shown on a line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -24,7 +26,7 @@ class Stage:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Report:
     """A plan's history, from the whole table down to the files to read."""
 
@@ -37,6 +39,15 @@ class Report:
     def to_dict(self) -> dict[str, object]:
         """Plain data."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        stages = ", ".join(f"{stage.name} {stage.files:,}" for stage in self.stages)
+        return f"<report of {shortened(self.predicate)} on version {self.version}, files left by: {stages}>"
+
+
+def shortened(text: str) -> str:
+    """A predicate as a line can hold it."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def make_report(

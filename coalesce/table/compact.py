@@ -17,7 +17,7 @@ STEP_BYTES = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one step did, and what is left."""
+    """What one step of `compact()` did, and what is left."""
 
     version: int
     files_before: int

@@ -164,10 +164,15 @@ def test_what_is_shown_is_short(tmp_path: Path) -> None:
         "[1,000]", True, "  … 990 more"
     )  # fmt: skip
     assert len(shown) == 12
-    for held in (table.state, table.plan("k = 1"), table.files()[0], table.schema, table.partitions()[0]):
+    plan, state = table.plan("k = 1"), table.state
+    shown_too = (table.scan("k = 1"), table.scan(columns=["k"]), plan.report, state.spec, state.rule)
+    long = " OR ".join(f"v = '{n}'" for n in range(1000))
+    for held in (state, plan, table.files()[0], table.schema, table.partitions()[0], *shown_too, table.plan(long)):
         assert len(repr(held)) < 200
         assert "\n" not in repr(held)
     assert repr(table.schema) == "<schema: k int64, v string>"
+    assert repr(table.scan("k = 1", columns=["v"])) == "<scan of v: <plan for k = 1L: 1 of 1 files>>"
+    assert repr(state.spec) == "<spec 0: k (identity)>"
     assert repr(table.state).startswith("<version 1: append at 20")
     wide = coalesce.create(tmp_path / "wide", pa.schema([(f"column_{i}", pa.int64()) for i in range(1000)]))
     assert len(repr(wide.schema)) < 500
