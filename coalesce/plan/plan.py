@@ -31,6 +31,10 @@ class Plan:
     load: LoadManifests
     opaque: JudgeOpaque | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """To be sent elsewhere: it is planned anew there, and what was decoded of manifests stays here."""
+        return make_plan, (self.version, self.predicate, self.load, self.opaque)
+
     @property
     def file_count(self) -> int:
         """How many files are to be read."""

@@ -26,7 +26,9 @@ from coalesce.table.engine import Scan
 class LogicalPartition:
     """One logical partition: its values by field name, in how many files it is, with how many rows.
 
-    A date or time beyond the years 1 to 9999, for which Python has no value, is its number of days or microseconds.
+    Under `year`, `month` and `hour` a value is the number of them since 1970 began, as manifests hold it; under `day`
+    it is a date. A date or time beyond the years 1 to 9999, for which Python has no value, is its number of days or
+    microseconds.
     `bytes` is its share of its files, by rows. `rows` and `bytes` are None where they are unknown. One that has rows
     under several specs is listed once for each.
     """

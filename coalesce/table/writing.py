@@ -196,6 +196,9 @@ class TableWriter(TableReader):
     def rollback(self, version: int) -> WriteResult:
         """Make an older version's state the newest: a new version with the old one's columns, fields, rule and files.
 
+        What the result counts is by how much the two versions differ, files too: no manifest is read, so that this is
+        also the way out of a version whose manifests are damaged.
+
         * `version`: the number of the older version.
 
         Raises `VersionNotFound`, and `CommitConflict` if anything was committed meanwhile.

@@ -37,6 +37,20 @@ def copied(table: coalesce.Table) -> coalesce.Table:
     return found
 
 
+def test_plans_and_scans_can_be_sent(table: coalesce.Table) -> None:
+    """They stay at their version: the copy has the same files and reads the same rows, whatever came since."""
+    scan = table.scan("app = 'B'", columns=["n"])
+    table.append(ROWS)
+    plan: coalesce.Plan = pickle.loads(pickle.dumps(scan.plan))
+    assert (plan.version.number, list(plan.paths()), plan.explain()) == (
+        1,
+        list(scan.plan.paths()),
+        scan.plan.explain(),
+    )
+    copy: coalesce.Scan = pickle.loads(pickle.dumps(scan))
+    assert copy.to_arrow().to_pydict() == scan.to_arrow().to_pydict() == {"n": [2, 3]}
+
+
 def test_the_copy_is_at_the_same_version_and_follows(table: coalesce.Table) -> None:
     """It sees what the original saw, also if rows came since, and moves on as any table does."""
     other = coalesce.open(table.location)

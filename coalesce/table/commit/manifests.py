@@ -43,6 +43,10 @@ class Manifests:
         self.storage = storage
         self.cache = cache
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """To be sent elsewhere: without what is remembered here."""
+        return Manifests, (self.storage,)
+
     def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         """The manifest `ref` of `version` points to."""
         key = self.key(ref, version)
