@@ -37,8 +37,9 @@ class TableWriter(TableReader):
           and types that are wider are widened. Python's own values, NULLs and empty lists take the type there is. An
           iterator cannot bring columns: its rows are written as they are read.
 
-        Raises `SchemaError` with all that does not fit, and leaves no file; `CommitConflict` if the columns have
-        changed meanwhile; `CommitUncertain` if the store does not say whether it happened.
+        Raises `SchemaError` with all that does not fit, and leaves no file; `InvalidArgument` for a stream that was
+        read before; `CommitConflict` if the columns have changed meanwhile; `CommitUncertain` if the store does not say
+        whether it happened.
 
         >>> table.append(rows, applies=("nightly", 7)).rows_added
         4

@@ -62,6 +62,22 @@ MUTANTS = (
         seen="a column shows the values of a dropped one of the same name",
     ),
     Mutant(
+        name="incoming: rows without keys are none",
+        file="coalesce/arrow/records.py",
+        old="pa.table(columns) if columns else bare_rows(len(records))",
+        new="pa.table(columns)",
+        tests=("tests/arrow/test_incoming.py",),
+        seen="rows that hold nothing but defaults are lost",
+    ),
+    Mutant(
+        name="incoming: a stream that is used up has no rows",
+        file="coalesce/arrow/once.py",
+        old="    if closed or _was_read(data):\n",
+        new="    if closed:\n",
+        tests=("tests/arrow/test_incoming.py",),
+        seen="an overwrite that is repeated with the same reader empties the table",
+    ),
+    Mutant(
         name="read: one tuple is taken for all",
         file="coalesce/arrow/read.py",
         old="    if entry.trusted and entry.tuples is not None and len(entry.tuples) == 1:\n",
