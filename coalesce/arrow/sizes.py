@@ -35,6 +35,8 @@ def row_bytes(rows: pa.Table) -> Bytes:
 
 def _sizes(array: pa.Array) -> Bytes:
     kind = array.type
+    if len(array) == 0:  # it need not have any buffers
+        return np.zeros(0, np.int64)
     if isinstance(array, pa.ExtensionArray):
         return _sizes(array.storage)
     if at.is_dictionary(kind) or at.is_run_end_encoded(kind):
@@ -66,8 +68,6 @@ def _lengths(lengths: pa.Array) -> Bytes:
 
 def _view_lengths(array: pa.Array) -> Bytes:
     """Each view begins with the length of what it shows; Arrow has no function for that."""
-    if len(array) == 0:
-        return np.zeros(0, np.int64)
     views = np.frombuffer(array.buffers()[1], np.int32, 4 * len(array), 16 * array.offset)
     return np.asarray(views[::4]).astype(np.int64)
 

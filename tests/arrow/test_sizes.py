@@ -30,6 +30,8 @@ COUNTED: dict[str, tuple[pa.Array, list[int]]] = {
     "a slice of runs": (pa.RunEndEncodedArray.from_arrays(ENDS, pa.array(["a", "", "bc"])).slice(1, 2), [5, 4]),
     "lists": (pa.array([[1, 2], None, [], [3]], pa.list_(pa.int32())), [12, 4, 4, 8]),
     "a slice of lists": (pa.array([[1, 2], None, [], [3]], pa.list_(pa.int32())).slice(2), [4, 8]),
+    "no lists": (pa.array([[]], pa.list_(pa.list_(pa.int32()))).slice(1), []),
+    "lists of no lists": (pa.array([[]], pa.list_(pa.list_(pa.string_view()))), [4]),
     "arrays": (pa.array([[1, 2], [3, 4]], pa.list_(pa.int32(), 2)), [8, 8]),
     "maps": (pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int32())), [13, 4]),
     "structs": (pa.array([{"x": 1, "y": "a"}, None], pa.struct([("x", pa.int8()), ("y", pa.string())])), [6, 5]),
