@@ -452,6 +452,6 @@ def test_the_hive_catalog(tmp_path: Path) -> None:
         "True",
         "True",
         "True True",
-        "[4] ['overwrite', 'append', 'delete', 'append', 'create'] ['app']",
+        "[4] ['overwrite', 'append', 'truncate', 'append', 'create'] ['app']",
         "[]",
     ]
