@@ -277,7 +277,6 @@ def test_types_of_polars_that_no_table_holds(kind: str) -> None:
         (pa.int64(), "NULL", None),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
 def test_types_of_duckdb(type_: pa.DataType, sql: str, expected: object) -> None:
     """The values of a query, as a relation and as a result."""
     table = table_of(pa.schema([("x", type_)]))

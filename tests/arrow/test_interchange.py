@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.types as at
-import pytest
 from hypothesis import given, settings
 
 from coalesce.arrow.conform import conform
@@ -144,7 +143,6 @@ EXITS: dict[str, tuple[Callable[[Scan], pa.Table], Holds]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
 @settings(max_examples=30)
 @given(tables())
 def test_in(generated: Generated) -> None:
