@@ -52,8 +52,8 @@ def _simplified(kind: Kind, parts: list[Expr]) -> Expr:
     distinct = dict.fromkeys(part for part in parts if part != neutral)
     if absorbing in distinct:
         return absorbing
-    merged = _sets_merged(kind, distinct)
-    return join(kind, _ranges_merged(merged) if kind is And else merged)
+    # Ranges first: those that exclude each other are an empty set, beside which others have no say.
+    return join(kind, _sets_merged(kind, _ranges_merged(distinct) if kind is And else distinct))
 
 
 def _sets_merged(kind: Kind, parts: Iterable[Expr]) -> list[Expr]:
@@ -82,7 +82,7 @@ def _sets_merged(kind: Kind, parts: Iterable[Expr]) -> list[Expr]:
     return merged
 
 
-def _ranges_merged(parts: list[Expr]) -> list[Expr]:
+def _ranges_merged(parts: Iterable[Expr]) -> list[Expr]:
     """`c >= 1 AND c < 9` as one range, at the first one's place."""
     merged: list[Expr] = []
     places: dict[int, int] = {}

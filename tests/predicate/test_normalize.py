@@ -96,6 +96,17 @@ def test_outcome_stays(expr: Bound, row: dict[int, Value], opaque: dict[str, boo
     assert outcome(normalize(expr), row, opaque) is outcome(expr, row, opaque)
 
 
+def test_ranges_that_exclude_each_other_are_one_empty_set() -> None:
+    """Also beside a set of the same column, which has no say then."""
+    column = Reference(1, "k", INT32)
+    none, below, above = (
+        InSet(column, ()),
+        InRange(column, None, False, 0, False),
+        InRange(column, 0, False, None, False),
+    )
+    assert normalize(And((none, below, above))) == normalize(And((below, above))) == none
+
+
 @given(predicates())
 def test_form(expr: Bound) -> None:
     """Flat, negations on leaves only, no constant but where NULL matters; and doing it twice changes nothing."""

@@ -107,6 +107,9 @@ def test_columns_come_with_the_rows(session: "SparkSession", tmp_path: Path) -> 
     wider.write.format("coalesce").mode("append").option("mergeSchema", True).save(str(location))
     table = coalesce.open(location)
     assert (table.version, table.count("note IS NULL"), table.count("note = 'note 4'")) == (2, 3, 1)
+    untyped = session.sql("SELECT 9 AS k, 'x' AS app, NULL AS note")
+    untyped.write.format("coalesce").mode("append").option("mergeSchema", True).save(str(location))
+    assert table.refresh().count("k = 9 AND note IS NULL") == 1
     more = wider.selectExpr("*", "1 AS more").where("k = 3").write.format("coalesce").mode("overwrite")
     more.option("mergeSchema", True).option("partitionOverwriteMode", "dynamic").save(str(location))
     assert table.refresh().distinct("more") == [None, 1]
