@@ -27,7 +27,7 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.engine import Engines, Rewritten, Snapshot, check_layout
-from coalesce.table.newcolumns import STRICT, change_to, merged
+from coalesce.table.new_columns import STRICT, change_to, merged
 from coalesce.table.result import WriteResult
 from coalesce.table.sizes import measured
 from coalesce.table.written import WrittenFiles

@@ -12,7 +12,7 @@ from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.core import Applies, Where
 from coalesce.table.engine import COUNTED, check_layout
-from coalesce.table.newcolumns import STRICT, check_schema_mode
+from coalesce.table.new_columns import STRICT, check_schema_mode
 from coalesce.table.reading import TableReader
 from coalesce.table.result import WriteResult
 from coalesce.table.tuples import among

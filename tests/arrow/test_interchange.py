@@ -23,6 +23,7 @@ from coalesce.model.version import Version
 from coalesce.table.engine import Scan
 from tests.arrow.generated import Generated, plain_rows, tables
 from tests.builders import make_plan_over, make_snapshot, make_version
+from tests.support.examples import examples
 
 # Which types a library has, exactly.
 Holds = Callable[[Type], bool]
@@ -143,7 +144,7 @@ EXITS: dict[str, tuple[Callable[[Scan], pa.Table], Holds]] = {
 }
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(tables())
 def test_in(generated: Generated) -> None:
     """Whatever the door, the table holds the rows bit for bit."""
@@ -154,7 +155,7 @@ def test_in(generated: Generated) -> None:
             assert sorted(plain_rows(found)) == sorted(plain_rows(rows)), door
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15))
 @given(tables())
 def test_out(generated: Generated) -> None:
     """Whatever the exit, the rows are those of the table; and a scan can be read again."""

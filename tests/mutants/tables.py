@@ -36,7 +36,7 @@ TRAPS = "tests/plan/test_traps.py"
 VERSION_FILE = "tests/manifest/test_version_file.py"
 MANIFEST_FILE = "tests/manifest/test_manifest_file.py"
 LOG = "tests/table/test_log.py"
-NEW_COLUMNS = "tests/table/test_newcolumns.py"
+NEW_COLUMNS = "tests/table/test_new_columns.py"
 
 MUTANTS = (
     Mutant(
@@ -295,7 +295,7 @@ MUTANTS = (
     ),
     Mutant(
         name="new columns: ids of columns that are gone again are given out twice",
-        file="coalesce/table/newcolumns.py",
+        file="coalesce/table/new_columns.py",
         old="        if head.max_column_id != base.max_column_id:\n",
         new="        if head.max_column_id < base.max_column_id:\n",
         tests=(NEW_COLUMNS,),

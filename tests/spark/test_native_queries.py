@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BATCH = 25
-NUMBERS = [3 * number for number in range(examples(100))]  # of every shape there are some
+NUMBERS = [3 * number for number in range(examples(50))]  # of every shape there are some
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from coalesce.predicate.names import parts_of
 from coalesce.predicate.temporal import fixed_offset, instant, timestamp_from_text
 from coalesce.spark.translate.other_formats import habit
 from coalesce.table.engine import COUNTED, KNOWN
-from coalesce.table.newcolumns import MERGE, STRICT
+from coalesce.table.new_columns import MERGE, STRICT
 
 Given = Mapping[str, str | None]
 
