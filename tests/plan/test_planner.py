@@ -223,7 +223,7 @@ def plan(table: Table, predicate: Bound) -> Plan:
     )
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_no_file_with_a_match_is_ever_pruned(data: st.DataObject) -> None:
     """Whatever the history, the damage and the predicate, and whatever its opaque conditions turn out to be."""
@@ -278,7 +278,7 @@ def _contradict(draw: Draw, world: World) -> None:
     core_of(table).commit(transaction)
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(st.data())
 def test_rows_and_counts_equal_brute_force(data: st.DataObject) -> None:
     """Scanning and counting give exactly the rows on which the predicate is TRUE, metadata or none."""
@@ -313,7 +313,7 @@ def _check_answers(table: Table, field: Field, predicate: Bound, values: list[Va
     assert key(table.max(field.name, predicate)) == (max(keys) if keys else None)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_whole_metadata_prunes_exactly(data: st.DataObject) -> None:
     """One spec of plain columns and nothing lost: a file is kept if and only if it holds a matching row."""

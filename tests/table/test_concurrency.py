@@ -228,4 +228,4 @@ def rows_of(table: Table, where: str | None = None) -> Rows:
 
 
 TestConcurrentTransactions = ConcurrentTransactions.TestCase
-TestConcurrentTransactions.settings = settings(max_examples=examples(20), stateful_step_count=20, deadline=None)
+TestConcurrentTransactions.settings = settings(max_examples=examples(10), stateful_step_count=20, deadline=None)

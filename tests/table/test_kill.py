@@ -9,7 +9,7 @@ from pathlib import Path
 from coalesce.storage import open_storage
 from tests.table.examples import ids, opened
 
-KILLS = 200
+KILLS = 100
 ROOT = Path(__file__).parents[2]
 
 

@@ -68,7 +68,7 @@ def check(storage: Storage, committed: list[list[int]], processes: int, appends:
 
 def test_eight_processes_on_a_local_disk(tmp_path: Path) -> None:
     """Eight that append fifty times each make four hundred versions."""
-    appends = 50 * SCALE
+    appends = 20 * SCALE
     storage = open_storage(tmp_path / "events")
     create(storage)
     check(storage, race(str(tmp_path / "events"), {}, 8, appends), 8, appends)
@@ -76,7 +76,7 @@ def test_eight_processes_on_a_local_disk(tmp_path: Path) -> None:
 
 def test_four_processes_on_s3(s3_location: S3Location) -> None:
     """Four that append twenty-five times each, with `If-None-Match` deciding who was first."""
-    appends = 25 * SCALE
+    appends = 10 * SCALE
     storage = open_storage(s3_location.location, options=s3_location.options)
     create(storage)
     check(storage, race(s3_location.location, s3_location.options, 4, appends), 4, appends)
