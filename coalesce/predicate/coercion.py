@@ -110,7 +110,8 @@ def cast_value(value: Value, source: AtomicType, target: AtomicType, time_zone: 
         case float():
             return value if (source, target) == (FLOAT, DOUBLE) else None
         case int() if source in TEMPORAL:
-            return cast_temporal(value, source, target, time_zone)
+            found = cast_temporal(value, source, target, time_zone)
+            return None if found is None else _in_range(found, target)  # timestamps do not reach as far as dates
         case int() | Decimal():
             return _from_exact(value, target)
 
@@ -122,10 +123,12 @@ def _from_exact(value: int | Decimal, target: AtomicType) -> Value:
         return nearest_float(Fraction(value)) if isinstance(value, int) else None
     if isinstance(target, DecimalType):
         return _rounded(Decimal(value), target)
-    if target in INTEGRAL_BITS and isinstance(value, int):
-        least, greatest = integer_range(target)
-        return value if least <= value <= greatest else None
-    return None
+    return _in_range(value, target) if target in INTEGRAL_BITS and isinstance(value, int) else None
+
+
+def _in_range(value: int, target: AtomicType) -> int | None:
+    least, greatest = integer_range(target)
+    return value if least <= value <= greatest else None
 
 
 def _rounded(value: Decimal, target: DecimalType) -> Decimal | None:

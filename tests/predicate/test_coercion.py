@@ -165,6 +165,14 @@ def test_values_are_cast_as_spark_casts_them(spark: "SparkSession", zone: str) -
     assert min(made) >= 50
 
 
+@pytest.mark.parametrize("zone", ["UTC", "+05:30", "-18:00"])
+@pytest.mark.parametrize("day", [-(2**31), 2**31 - 1])
+def test_days_that_are_no_timestamps(zone: str, day: int) -> None:
+    """A date may lie where the microseconds of a timestamp do not reach: Spark's cast fails, and nothing is said."""
+    assert cast_value(day, DATE, TIMESTAMP, zone) is None
+    assert cast_value(day, DATE, TIMESTAMP_NTZ, zone) is None
+
+
 @pytest.mark.parametrize(("zone", "day"), [("UTC", -1), ("+05:30", 0), ("-05:00", -1)])
 def test_days_before_1970(zone: str, day: int) -> None:
     """The day of an instant is the day on a clock in the session's zone, on either side of 1970."""

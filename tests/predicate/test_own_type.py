@@ -27,7 +27,7 @@ from coalesce.model.types import (
     Value,
 )
 from coalesce.model.values import order_key
-from coalesce.predicate.coercion import cast_value
+from coalesce.predicate.coercion import cast_temporal
 from coalesce.predicate.own_type import Cut, cutter, ordinal_of, ordinal_range, value_at, widens
 from tests.strategies import atomic_types, values
 
@@ -46,7 +46,8 @@ def widened(value: Value, source: AtomicType, target: AtomicType) -> Value:
         return float(value)  # type: ignore[arg-type]
     if isinstance(target, DecimalType):
         return Decimal(value)  # type: ignore[arg-type]
-    converted = cast_value(value, source, target, "UTC")
+    assert isinstance(value, int)
+    converted = cast_temporal(value, source, target, "UTC")  # also of days that no timestamp reaches
     assert converted is not None
     return converted
 
