@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pytest
 
@@ -8,8 +9,6 @@ from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import SchemaError
 from coalesce.table.engine import Engine, Scan
 from tests.builders import bound, make_plan_over, make_snapshot, make_version
-
-pd = pytest.importorskip("pandas")
 
 TABLE = pa.table({"app": ["a", "b"], "n": [1, 2]})
 KINDS = [

@@ -11,7 +11,10 @@ from tests.s3 import S3Location, s3_location, s3_server
 __all__ = ["s3_location", "s3_server", "storage"]
 
 
-@pytest.fixture(params=["local", "s3", pytest.param("hadoop", marks=[pytest.mark.spark, pytest.mark.shared])])
+DIRECTORIES = ["local", pytest.param("hadoop", marks=[pytest.mark.spark, pytest.mark.shared])]  # seen by this machine
+
+
+@pytest.fixture(params=["s3", *DIRECTORIES])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """An empty storage of each kind; Hadoop's is its local file system, which is the one that needs no cluster."""
     match request.param:

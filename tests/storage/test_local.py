@@ -7,7 +7,9 @@ import resource
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ import pytest
 from coalesce.errors import StorageError
 from coalesce.storage import open_storage
 from coalesce.storage.local import LocalStorage
+
+_NOBODY = 65534  # a user without rights, on every Unix
 
 
 @pytest.fixture
@@ -155,10 +159,32 @@ def test_a_file_over_the_size_limit(storage: LocalStorage) -> None:
     assert everything_in(Path(storage.uri(""))) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
-def test_no_permission_is_a_sentence(storage: LocalStorage) -> None:
+@contextmanager
+def without_privileges(directory: Path) -> Iterator[None]:
+    """Do the work of a user who may not do everything, and to whom the directory belongs."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, _NOBODY, _NOBODY)
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_no_permission_is_a_sentence() -> None:
     """Reading and writing what is not ours is told as such."""
-    storage.put_if_absent("a/file", b"x")
+    with tempfile.TemporaryDirectory() as outside:  # pytest's own directories let no other user in
+        os.chmod(outside, 0o755)
+        storage = LocalStorage(Path(outside, "table"))
+        storage.put_if_absent("a/file", b"x")
+        with without_privileges(Path(outside, "table")):
+            _check_refusals(storage)
+
+
+def _check_refusals(storage: LocalStorage) -> None:
     os.chmod(storage.uri("a"), 0)
     uses: list[Callable[[], object]] = [
         lambda: storage.read("a/file"),
