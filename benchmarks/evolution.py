@@ -17,7 +17,8 @@ import pyarrow.dataset as ds
 import coalesce
 from benchmarks.harness import Result, report, seconds
 from coalesce.model.datafile import DataFile
-from coalesce.model.transforms import Bucket, apply_array
+from coalesce.model.transform_arrays import apply_array
+from coalesce.model.transforms import Bucket
 from coalesce.model.types import STRING
 from coalesce.table.table import Table, core_of
 

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
-from coalesce.model.transforms import apply_array, result_type
+from coalesce.model.transform_arrays import apply_array
+from coalesce.model.transforms import result_type
 from coalesce.model.types import AtomicType
 from coalesce.model.values import values_of
 from coalesce.table.layout import one_nan

@@ -1,6 +1,6 @@
 """Transforms: from a column's value to a component of a logical tuple, as Iceberg defines them.
 
-Each transform has a scalar form, `apply`, and an array form, `apply_array`; the two always agree. Where Iceberg
+Each transform has a scalar form, `apply`, and an array form, `transform_arrays.apply_array`; they agree. Where Iceberg
 leaves a result that does not fit its type to wrap around, this library stops at the end of the range instead:
 
 * `truncate` of a number whose multiple of the width lies below the type's minimum gives the minimum;
@@ -14,32 +14,25 @@ import re
 import struct
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from coalesce.errors import SpecError
-from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.murmur3 import Words, murmur3, murmur3_longs, murmur3_spans
+from coalesce.model.murmur3 import murmur3
 from coalesce.model.types import (
-    BINARY,
     DATE,
-    FLOATING,
     INT32,
-    INTEGRAL_BITS,
     PRIMITIVES,
-    STRING,
     AtomicType,
     DecimalType,
     Value,
 )
-from coalesce.model.values import integer_range, not_text, scaled, unscaled
+from coalesce.model.values import integer_range, scaled, unscaled
 
 _INT32_MIN: Final = -(2**31)
-_INT32_MAX: Final = 2**31 - 1
+INT32_MAX: Final = 2**31 - 1
 _HOUR: Final = 3_600_000_000
 _DAY: Final = 24 * _HOUR
 
@@ -167,45 +160,14 @@ def apply(transform_: Transform, source_type: AtomicType, value: Value) -> Value
         case Identity():
             return _canonical(value)
         case Bucket(count):
-            return (murmur3(_hashed_bytes(source_type, value)) & _INT32_MAX) % count
+            return (murmur3(_hashed_bytes(source_type, value)) & INT32_MAX) % count
         case Truncate(width):
             return _truncated(source_type, value, width)
         case Year() | Month() | Day() | Hour():
             assert isinstance(value, int)
-            return int(_since_epoch(transform_, source_type, np.array(value, np.int64)))
+            return int(since_epoch(transform_, source_type, np.array(value, np.int64)))
         case Void():
             return None
-        case _:
-            assert_never(transform_)
-
-
-def apply_array(transform_: Transform, source_type: AtomicType, array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """`transform_` of every value of an array; the result has the Arrow type of the transform's result type.
-
-    An array of another Arrow type is cast first, and of a dictionary only the distinct values are transformed.
-    """
-    target = arrow_type(result_type(transform_, source_type))
-    if isinstance(array, pa.ChunkedArray):
-        chunks = [apply_array(transform_, source_type, chunk) for chunk in array.chunks]
-        return pa.concat_arrays(chunks) if chunks else pa.array([], target)
-    if array.null_count == len(array) or isinstance(transform_, Void):
-        return pa.nulls(len(array), target)
-    if isinstance(array, pa.DictionaryArray):
-        return apply_array(transform_, source_type, array.dictionary).take(array.indices)
-    expected = arrow_type(source_type)
-    if array.type != expected:
-        array = array.cast(expected)
-    match transform_:
-        case Identity():
-            return _canonical_array(source_type, array)
-        case Bucket(count):
-            buckets = (_hashes(source_type, array) & np.uint32(_INT32_MAX)) % np.uint32(count)
-            return _numbered(buckets.astype(np.int32), target, array)
-        case Truncate(width):
-            return _truncated_array(source_type, array, width)
-        case Year() | Month() | Day() | Hour():
-            counts = _since_epoch(transform_, source_type, _integers(array))
-            return _numbered(counts.astype(np.int32), target, array)
         case _:
             assert_never(transform_)
 
@@ -237,8 +199,8 @@ def source_bounds(transform_: Transform, source_type: AtomicType, value: Value) 
 
 
 def _check_parameter(kind: str, number: int) -> None:
-    if not 1 <= number <= _INT32_MAX:
-        raise SpecError(f"{kind}[{number}] is not a transform: the number is 1 to {_INT32_MAX}.")
+    if not 1 <= number <= INT32_MAX:
+        raise SpecError(f"{kind}[{number}] is not a transform: the number is 1 to {INT32_MAX}.")
 
 
 # --- identity ---------------------------------------------------------------------------------------------------
@@ -248,13 +210,6 @@ def _canonical(value: Value) -> Value:
     if isinstance(value, float):
         return float("nan") if value != value else value + 0.0  # -0.0 + 0.0 is 0.0
     return value
-
-
-def _canonical_array(source_type: AtomicType, array: pa.Array) -> pa.Array:
-    if source_type not in FLOATING:
-        return array
-    zero, nan = (pa.scalar(number, array.type) for number in (0.0, float("nan")))
-    return pc.if_else(pc.is_nan(array), nan, pc.add(array, zero))
 
 
 # --- truncate ---------------------------------------------------------------------------------------------------
@@ -274,39 +229,6 @@ def _truncated(source_type: AtomicType, value: Value, width: int) -> Value:
             raise AssertionError(f"{source_type} is not truncated")  # result_type refused it
 
 
-def _truncated_array(source_type: AtomicType, array: pa.Array, width: int) -> pa.Array:
-    if source_type == STRING:
-        try:
-            return pc.utf8_slice_codeunits(array, 0, width)  # by code point, in spite of its name
-        except pa.ArrowInvalid:
-            raise not_text() from None
-    if source_type == BINARY:
-        return pc.binary_slice(array, 0, width)
-    if isinstance(source_type, DecimalType):
-        return _truncated_decimals(source_type, array, width)
-    minimum = integer_range(source_type)[0]
-    numbers = _integers(array)
-    excess = numbers % width
-    # Compared before subtracting: near the minimum of int64 the difference itself would wrap.
-    truncated = np.where(numbers < minimum + excess, minimum, numbers - excess)
-    return _numbered(truncated.astype(f"i{INTEGRAL_BITS[source_type] // 8}"), array.type, array)
-
-
-def _truncated_decimals(source_type: DecimalType, array: pa.Array, width: int) -> pa.Array:
-    """128-bit arithmetic on (low, high) words; the width is below 2³¹, so every product fits 64 bits."""
-    words = _decimal_words(array)
-    low, high = words[:, 0], words[:, 1].view(np.int64)
-    high_excess = (high % width).astype(np.uint64)
-    excess = (high_excess * np.uint64(2**64 % width) + low % np.uint64(width)) % np.uint64(width)
-    truncated = np.empty_like(words)
-    truncated[:, 0] = low - excess
-    truncated[:, 1] = (high - (low < excess)).view(np.uint64)
-    result = _decimals(source_type, truncated)
-    minimum = pa.scalar(scaled(source_type, integer_range(source_type)[0]), array.type)
-    result = pc.if_else(pc.less(result, minimum), minimum, result)
-    return pc.if_else(array.is_valid(), result, pa.scalar(None, array.type))
-
-
 def _multiples(source_type: AtomicType, value: int, width: int) -> tuple[int, int] | None:
     """The integers that truncate to `value`; at the type's minimum those whose multiple lies below it."""
     minimum, maximum = integer_range(source_type)
@@ -320,10 +242,10 @@ def _multiples(source_type: AtomicType, value: int, width: int) -> tuple[int, in
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 
-def _since_epoch(unit: Year | Month | Day | Hour, source_type: AtomicType, numbers: Integers) -> Integers:
+def since_epoch(unit: Year | Month | Day | Hour, source_type: AtomicType, numbers: Integers) -> Integers:
     """Whole units since 1970 of days or microseconds, rounded towards minus infinity."""
     if isinstance(unit, Hour):
-        return np.clip(numbers // _HOUR, _INT32_MIN, _INT32_MAX)
+        return np.clip(numbers // _HOUR, _INT32_MIN, INT32_MAX)
     days = numbers if source_type == DATE else numbers // _DAY
     if isinstance(unit, Day):
         return days
@@ -336,7 +258,7 @@ def _calendar_bounds(unit: Year | Month | Day | Hour, source_type: AtomicType, v
     minimum, maximum = integer_range(source_type)
     if isinstance(unit, Hour):
         lowest = minimum if value == _INT32_MIN else value * _HOUR
-        highest = maximum if value == _INT32_MAX else (value + 1) * _HOUR - 1
+        highest = maximum if value == INT32_MAX else (value + 1) * _HOUR - 1
     else:
         day_length = 1 if source_type == DATE else _DAY
         lowest = _first_day(unit, value) * day_length
@@ -371,57 +293,3 @@ def _hashed_bytes(source_type: AtomicType, value: Value) -> bytes:
             return struct.pack("<q", value)
         case _:
             raise AssertionError(f"{source_type} is not hashed")  # result_type refused it
-
-
-def _hashes(source_type: AtomicType, array: pa.Array) -> Words:
-    """The hash of every value; what stands where the array is NULL is meaningless."""
-    if source_type in (STRING, BINARY):
-        _, offsets_buffer, data_buffer = array.buffers()
-        offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
-        first, last = int(offsets[0]), int(offsets[-1])
-        data = np.frombuffer(data_buffer or b"", np.uint8)[first:last]
-        starts = offsets[:-1].astype(np.int64) - first
-        return murmur3_spans(data, starts, np.diff(offsets).astype(np.int64))
-    if isinstance(source_type, DecimalType):
-        return _decimal_hashes(array)
-    halves = _integers(array).astype("<i8").view("<u4").reshape(-1, 2)
-    return murmur3_longs(halves)
-
-
-def _decimal_hashes(array: pa.Array) -> Words:
-    big_endian = _decimal_words(array).astype("<u8").view(np.uint8).reshape(-1, 16)[:, ::-1]
-    sign = np.where(big_endian[:, 0] >= 0x80, np.uint8(0xFF), np.uint8(0))
-    significant = big_endian != sign[:, None]
-    significant[:, 15] = True  # 0 and -1 keep one byte
-    start = significant.argmax(axis=1)
-    leading = big_endian[np.arange(len(array)), start]
-    start -= (leading ^ sign) >= 0x80  # the sign needs one more bit than the digits leave
-    rows = np.arange(len(array), dtype=np.int64) * 16
-    return murmur3_spans(np.ascontiguousarray(big_endian).reshape(-1), rows + start, 16 - start)
-
-
-# --- Arrow buffers as NumPy arrays ------------------------------------------------------------------------------
-
-
-def _integers(array: pa.Array) -> Integers:
-    """Integers, days or microseconds as int64; 0 stands where the array is NULL."""
-    width = array.type.bit_width
-    plain = array.view(pa.int32() if width == 32 else pa.int64()) if width >= 32 else array
-    numbers: npt.NDArray[Any] = plain.fill_null(0).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.int64, copy=False)
-
-
-def _numbered(numbers: npt.NDArray[Any], target: pa.DataType, like: pa.Array) -> pa.Array:
-    """An Arrow array of `numbers`, NULL where `like` is."""
-    nulls = like.is_null().to_numpy(zero_copy_only=False) if like.null_count else None
-    return pa.array(numbers, mask=nulls).view(target)
-
-
-def _decimal_words(array: pa.Array) -> npt.NDArray[np.uint64]:
-    """The low and the high word of each decimal's 128 bits."""
-    words = np.frombuffer(array.buffers()[1], np.uint64)
-    return words[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
-
-
-def _decimals(type_: DecimalType, words: npt.NDArray[np.uint64]) -> pa.Array:
-    return pa.Array.from_buffers(arrow_type(type_), len(words), [None, pa.py_buffer(words)])

@@ -21,7 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coalesce.model.columns import is_null
-from coalesce.model.transforms import Bucket, apply, apply_array
+from coalesce.model.transform_arrays import apply_array
+from coalesce.model.transforms import Bucket, apply
 from coalesce.model.types import AtomicType, DecimalType, Value
 from coalesce.model.values import column_of, scaled
 from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, encode

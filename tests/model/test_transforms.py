@@ -12,6 +12,7 @@ from pyiceberg import transforms as iceberg
 from pyiceberg import types as iceberg_types
 
 from coalesce.errors import SpecError
+from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import (
     Bucket,
     Day,
@@ -23,7 +24,6 @@ from coalesce.model.transforms import (
     Void,
     Year,
     apply,
-    apply_array,
     result_type,
     source_bounds,
     transform,

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import (
     Bucket,
     Day,
@@ -15,7 +16,6 @@ from coalesce.model.transforms import (
     Truncate,
     Void,
     Year,
-    apply_array,
     result_type,
 )
 from coalesce.model.types import (
