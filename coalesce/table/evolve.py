@@ -5,17 +5,13 @@ files of every spec are read side by side. Ids only grow. Physical names follow 
 first drop or rename sets `has_dropped_or_renamed` for good, and columns added later get names no file has ever used.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from uuid import uuid4
 
-import pyarrow as pa
-
-from coalesce.arguments import check_flag, check_settings, check_text, check_texts, shown
+from coalesce.arguments import check_flag, check_settings, check_text, check_texts
 from coalesce.errors import SchemaError, SpecError
-from coalesce.model.arrow_schema import type_from_arrow
-from coalesce.model.schema import Schema, children, did_you_mean, with_fresh_ids
+from coalesce.model.schema import Schema, with_fresh_ids
 from coalesce.model.spec import PartitionField, Spec, field_name, field_text, parse_partition_fields
 from coalesce.model.transforms import Bucket
 from coalesce.model.types import (
@@ -24,19 +20,22 @@ from coalesce.model.types import (
     FLOAT,
     INTEGRAL_BITS,
     TIMESTAMP_NTZ,
-    AtomicType,
     DecimalType,
     Field,
-    ListType,
-    MapType,
-    StructType,
     Type,
-    atomic_type,
     is_atomic,
 )
 from coalesce.model.values import from_python
 from coalesce.model.version import COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3, WRITER_FEATURES, Version
-from coalesce.predicate.names import parts_of
+from coalesce.table.column_paths import (
+    changed_at,
+    column_type,
+    every_field,
+    found_at,
+    path_of,
+    physically_named,
+    position_of,
+)
 
 Texts = str | Sequence[str]
 
@@ -106,7 +105,7 @@ def add_column(
 
     Rows written before hold `default` in it, or NULL.
     """
-    path = _path(name)
+    path = path_of(name)
     resolved = column_type(type_)
     if check_flag(first, "first=") and after is not None:
         raise SchemaError(f"column {name!r} cannot be first and after {after!r}; say one of the two.")
@@ -118,21 +117,21 @@ def add_column(
         raise SchemaError(f"column {name!r} is {resolved}; only a column of a single value can have a default.")
     ids = count(head.max_column_id + 1)
     (field,) = with_fresh_ids((Field(id=0, name=path[-1], type=resolved, required=needed),), lambda: next(ids))
-    field = _physically_named(field, head.has_dropped_or_renamed)
+    field = physically_named(field, head.has_dropped_or_renamed)
     if default is not None:
         field = replace(field, default=from_python(resolved, default))  # type: ignore[arg-type]  # atomic, as checked
 
     def insert(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
-        place = 0 if first else len(siblings) if following is None else _position(siblings, following) + 1
+        place = 0 if first else len(siblings) if following is None else position_of(siblings, following) + 1
         return (*siblings[:place], field, *siblings[place:])
 
-    return replace(head, schema=Schema(_inside(head.schema.fields, path[:-1], insert)), max_column_id=next(ids) - 1)
+    return replace(head, schema=Schema(changed_at(head.schema.fields, path[:-1], insert)), max_column_id=next(ids) - 1)
 
 
 def drop_column(head: Version, name: str) -> Version:
     """A column less. Files keep its values, and no later column can show them."""
-    path = _path(name, head.schema)
-    field = _find(head.schema.fields, path)
+    path = path_of(name, head.schema)
+    field = found_at(head.schema.fields, path)
     used = [f for f in head.spec.fields if f.source_id == field.id]
     if used:
         raise SchemaError(
@@ -145,22 +144,22 @@ def drop_column(head: Version, name: str) -> Version:
             raise SchemaError(f"{name!r} is the last column there is; a table without columns cannot be.")
         return tuple(f for f in siblings if f.id != field.id)
 
-    schema = Schema(_inside(head.schema.fields, path[:-1], leave_out))
+    schema = Schema(changed_at(head.schema.fields, path[:-1], leave_out))
     return replace(head, schema=schema, has_dropped_or_renamed=True)
 
 
 def rename_column(head: Version, name: str, new_name: str) -> Version:
     """Another name for a column, a partition column among them; nothing on disk changes."""
-    path = _path(name, head.schema)
+    path = path_of(name, head.schema)
     check_text(new_name, "the new name of a column")
-    field = _find(head.schema.fields, path)
+    field = found_at(head.schema.fields, path)
     if field.name == new_name:
         raise SchemaError(f"column {name!r} is called {new_name!r} already.")
 
     def rename(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
         return tuple(replace(f, name=new_name) if f.id == field.id else f for f in siblings)
 
-    schema = Schema(_inside(head.schema.fields, path[:-1], rename))
+    schema = Schema(changed_at(head.schema.fields, path[:-1], rename))
     specs = tuple(_with_renamed(s, field, new_name, schema) for s in head.specs)
     return replace(head, schema=schema, specs=specs, has_dropped_or_renamed=True)
 
@@ -204,8 +203,8 @@ def reorder(head: Version, names: Sequence[str]) -> Version:
 
 def widen_column(head: Version, name: str, type_: object) -> Version:
     """A type that holds every value the old one could; files are read through it."""
-    path = _path(name, head.schema)
-    field = _find(head.schema.fields, path)
+    path = path_of(name, head.schema)
+    field = found_at(head.schema.fields, path)
     wide = column_type(type_)
     if not widens(field.type, wide):
         raise SchemaError(
@@ -222,7 +221,7 @@ def widen_column(head: Version, name: str, type_: object) -> Version:
     def widen(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
         return tuple(_widened(f, wide) if f.id == field.id else f for f in siblings)
 
-    return replace(head, schema=Schema(_inside(head.schema.fields, path[:-1], widen)))
+    return replace(head, schema=Schema(changed_at(head.schema.fields, path[:-1], widen)))
 
 
 _DAY_MICROS = 86_400_000_000
@@ -256,7 +255,7 @@ def replaced(head: Version, schema: Schema, partition_by: Sequence[str]) -> Vers
     fields = tuple(
         kept[f.name]
         if _same(kept.get(f.name), f)
-        else _physically_named(with_fresh_ids((f,), lambda: next(ids))[0], dropped)
+        else physically_named(with_fresh_ids((f,), lambda: next(ids))[0], dropped)
         for f in schema
     )
     columns = Schema(fields)
@@ -297,110 +296,5 @@ def enable_feature(head: Version, feature: str) -> Version:
         raise SchemaError(f"there is no feature {feature!r}; there are {', '.join(sorted(WRITER_FEATURES))}.")
     flag = head.has_dropped_or_renamed
     if feature == COLUMN_MAPPING_USAGE_TRACKING and feature not in head.writer_features:
-        flag = flag or any(f.physical_name != f.name for f in _every_field(head.schema.fields))
+        flag = flag or any(f.physical_name != f.name for f in every_field(head.schema.fields))
     return replace(head, writer_features=head.writer_features | {feature}, has_dropped_or_renamed=flag)
-
-
-# --- finding and rebuilding fields -----------------------------------------------------------------------------------
-
-
-def column_type(given: object) -> Type:
-    """A type from a model type, a pyarrow type, or text such as `int64` or `decimal(10,2)`."""
-    if isinstance(given, AtomicType | StructType | ListType | MapType):
-        return given
-    if isinstance(given, pa.DataType):
-        return type_from_arrow(given)
-    if isinstance(given, str):
-        return atomic_type(_SQL_NAMES.get(given.strip().lower(), given.strip().lower()))
-    raise SchemaError(f"{shown(given)} is not a type; give a pyarrow type or text such as 'int64' or 'decimal(10,2)'.")
-
-
-_SQL_NAMES = {
-    "tinyint": "int8",
-    "byte": "int8",
-    "smallint": "int16",
-    "short": "int16",
-    "int": "int32",
-    "integer": "int32",
-    "bigint": "int64",
-    "long": "int64",
-    "real": "float",
-    "bool": "boolean",
-}
-
-
-def _path(name: object, schema: Schema | None = None) -> tuple[str, ...]:
-    """The parts of a column's name: `a.b` is a member of `a`, unless a column is called just that."""
-    text = check_text(name, "the name of a column")
-    parts = (text,) if schema is not None and schema.find(text) is not None else parts_of(text)
-    if parts is None:
-        raise SchemaError(f"{shown(text)} is not a column's name; put a name with dots or quotes in `back-quotes`.")
-    return parts
-
-
-def _find(fields: tuple[Field, ...], path: Sequence[str]) -> Field:
-    field = fields[_position(fields, path[0])]
-    return field if len(path) == 1 else _find(_members(field), path[1:])
-
-
-def _members(field: Field) -> tuple[Field, ...]:
-    inner = children(field.type)
-    if not inner:
-        raise SchemaError(f"column {field.name!r} is {field.type} and has no members.")
-    return inner
-
-
-def _position(fields: tuple[Field, ...], name: str) -> int:
-    for i, field in enumerate(fields):
-        if field.name.lower() == name.lower():
-            return i
-    raise SchemaError(f"there is no column {name!r}{did_you_mean(name, tuple(f.name for f in fields))}")
-
-
-Siblings = Callable[[tuple[Field, ...]], tuple[Field, ...]]
-
-
-def _inside(fields: tuple[Field, ...], path: Sequence[str], change: Siblings) -> tuple[Field, ...]:
-    """The fields with `change` applied to the members at `path`; list elements are called `element`."""
-    if not path:
-        return change(fields)
-    place = _position(fields, path[0])
-    field = fields[place]
-    inner = _members(field)
-    changed = _inside(inner, path[1:], change)
-    if not isinstance(field.type, StructType) and [f.name for f in changed] != [f.name for f in inner]:
-        raise SchemaError(f"column {field.name!r} is {field.type}; only a struct's members have names that can change.")
-    match field.type:
-        case StructType():
-            type_: Type = StructType(changed)
-        case ListType():
-            type_ = ListType(*changed)
-        case MapType():
-            type_ = MapType(*changed)
-        case _:
-            raise SchemaError(f"column {field.name!r} is {field.type} and has no members.")
-    return (*fields[:place], replace(field, type=type_), *fields[place + 1 :])
-
-
-def _every_field(fields: tuple[Field, ...]) -> Iterator[Field]:
-    for field in fields:
-        yield field
-        yield from _every_field(children(field.type))
-
-
-def _physically_named(field: Field, unique: bool) -> Field:
-    """A new field under the name its files will use: its own, or one that no file has ever used."""
-    name = f"{field.name}-{uuid4().hex}" if unique else field.name
-    match field.type:
-        case StructType(fields):
-            type_: Type = StructType(tuple(_physically_named(f, unique) for f in fields))
-        case ListType(element):
-            type_ = ListType(replace(element, type=_physically_named(element, unique).type))
-        case MapType(key, value):
-            type_ = MapType(
-                replace(key, type=_physically_named(key, unique).type),
-                replace(value, type=_physically_named(value, unique).type),
-            )
-        case _:
-            type_ = field.type
-    return replace(field, physical_name=name, type=type_)

@@ -207,7 +207,7 @@ MUTANTS = (
     ),
     Mutant(
         name="evolve: names in another case are not found",
-        file="coalesce/table/evolve.py",
+        file="coalesce/table/column_paths.py",
         old="        if field.name.lower() == name.lower():\n            return i\n",
         new="        if field.name == name:\n            return i\n",
         tests=(EVOLVE,),
