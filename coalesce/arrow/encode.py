@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coalesce.arrow.dictionaries import dictionary_paths
 from coalesce.arrow.statistics import statistics_of
 from coalesce.arrow.tuples import RowTuples, can_compute, tuples_of
 from coalesce.manifest.paths import physical_directory
@@ -65,13 +66,20 @@ def data_path(directory: str, number: int, spec: Spec, schema: Schema, key: Phys
 
 
 def encode_file(
-    rows: pa.Table, schema: Schema, target: Target, bytes_per_row: float, lineage: pa.Table | None = None
+    rows: pa.Table,
+    schema: Schema,
+    target: Target,
+    bytes_per_row: float,
+    lineage: pa.Table | None = None,
+    tuples: RowTuples | None = None,
 ) -> tuple[bytes, DataFile]:
     """The bytes of a data file with these rows (at least one), and its entry.
 
     `rows` have the schema's names, order and types. `lineage` has the columns of `LINEAGE`, if rows keep theirs.
+    `tuples` are those of these very rows, if they have been computed before.
     """
-    tuples = tuples_of(rows, target.spec, schema) if can_compute(target.spec, schema) else None
+    if tuples is None and can_compute(target.spec, schema):
+        tuples = tuples_of(rows, target.spec, schema)
     data = _parquet(_physical(rows, schema, target.spec, lineage), tuples, bytes_per_row)
     entry = DataFile(
         path=target.path,
@@ -122,6 +130,7 @@ def _parquet(table: pa.Table, tuples: RowTuples | None, bytes_per_row: float) ->
         write_page_index=True,
         write_page_checksum=True,  # compressed bytes that change may decompress into other values, without an error
         data_page_size=_PAGE_BYTES,
+        use_dictionary=dictionary_paths(table),
         store_schema=False,  # types and ids are all in Parquet's own schema
     ) as writer:
         if in_runs:

@@ -32,6 +32,14 @@ class RowTuples:
         """Whether the rows of every tuple lie together: then they lie in the order of `distinct`."""
         return bool(np.all(self.codes[1:] >= self.codes[:-1]))
 
+    def of_run(self, rows: Codes) -> "RowTuples":
+        """Those of some rows, at least one, that are given tuple by tuple."""
+        codes = self.codes[rows]
+        begins = np.concatenate(([True], codes[1:] != codes[:-1]))
+        starts = np.flatnonzero(begins)
+        distinct = [self.distinct[code] for code in codes[starts].tolist()]
+        return RowTuples(distinct, np.cumsum(begins) - 1, np.diff(starts, append=len(codes)).tolist())
+
 
 def tuples_of(rows: pa.Table, spec: Spec, schema: Schema) -> RowTuples:
     """The tuples of rows that carry the schema's names and types."""

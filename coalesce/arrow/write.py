@@ -3,7 +3,7 @@
 Nothing is written of rows before everything about them has been checked. All work per row is Arrow's or NumPy's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,20 +12,24 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from coalesce.arrow.conform import conform
 from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
-from coalesce.arrow.reshape import MAX_STRING_BYTES
+from coalesce.arrow.reshape import MAX_STRING_BYTES, bare_rows
 from coalesce.arrow.row_filter import is_true
 from coalesce.arrow.store import MakeFile, store
 from coalesce.arrow.tuples import RowTuples, tuples_of
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.arrow_schema import arrow_schema
+from coalesce.model.columns import whole
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import BySize, Group
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple
+from coalesce.model.transforms import Identity
+from coalesce.model.types import FLOATING
 from coalesce.model.version import Version
 from coalesce.predicate.expr import Bound
 from coalesce.table.engine import Snapshot
@@ -111,7 +115,7 @@ class Writing:
                 rule_id=version.current_rule_id,
                 physical_key=file.physical_key,
             )
-            makers.append(partial(_make, rows, lineage, chosen, schema, target, bytes_per_row))
+            makers.append(partial(_make, rows, tuples, lineage, chosen, version, target, bytes_per_row))
         self._add(store(self.snapshot.storage, makers))
         return _taken(rows, np.concatenate([_NONE, *later]), schema)
 
@@ -158,33 +162,59 @@ def row_order(tuples: RowTuples, in_order: list[int]) -> Order:
     ranks = np.empty(len(tuples.distinct), np.int64)
     for rank, index in enumerate(in_order):
         ranks[index] = rank
-    # Up to 16 bits NumPy's stable sort is a radix sort, several times as fast.
-    narrow = np.uint16 if len(in_order) <= np.iinfo(np.uint16).max else np.int64
-    return np.argsort(ranks.astype(narrow)[tuples.codes], kind="stable")
+    # Of 16 bits NumPy's stable sort is a radix sort, several times as fast; so more of them are sorted 16 at a time.
+    order = np.argsort(ranks.astype(np.uint16)[tuples.codes], kind="stable")
+    for shift in range(16, len(in_order).bit_length(), 16):
+        order = order[np.argsort((ranks >> shift).astype(np.uint16)[tuples.codes[order]], kind="stable")]
+    return order
 
 
 def _make(
     rows: pa.Table,
+    tuples: RowTuples,
     lineage: pa.Table | None,
     chosen: Order,
-    schema: Schema,
+    version: Version,
     target: Target,
     bytes_per_row: float,
 ) -> tuple[bytes, DataFile]:
     kept = None if lineage is None else lineage.take(pa.array(chosen))
-    return encode_file(_taken(rows, chosen, schema), schema, target, bytes_per_row, kept)
+    held = tuples.of_run(chosen)
+    part = _taken(rows, chosen, version.schema, _alike(version), held.counts)
+    return encode_file(part, version.schema, target, bytes_per_row, kept, held)
 
 
-def _taken(rows: pa.Table, positions: Order, schema: Schema) -> pa.Table:
-    part = rows.take(pa.array(positions))
+def _alike(version: Version) -> set[str]:
+    """The columns that have one value in all rows of a tuple, bit for bit: not those of floats, as 0.0 is -0.0."""
+    sources = [version.schema.by_id(f.source_id) for f in version.spec.fields if isinstance(f.transform, Identity)]
+    return {source.name for source in sources if source is not None and source.type not in FLOATING}
+
+
+def _taken(
+    rows: pa.Table, positions: Order, schema: Schema, alike: Collection[str] = (), runs: Sequence[int] = ()
+) -> pa.Table:
+    """The rows at these positions. Of the columns `alike`, each run of so many rows has one value."""
     wanted = arrow_schema(schema)
-    narrowed = [c if c.type == f.type else c.cast(f.type) for c, f in zip(part.columns, wanted, strict=True)]
-    return pa.Table.from_arrays(narrowed, schema=wanted)
+    taken = pa.array(positions)
+    lengths = np.array(runs, np.int64)
+    ends = np.cumsum(lengths)
+    firsts = pa.array(positions[ends - lengths])
+    columns = [
+        _repeated(column.take(firsts), ends) if field.name in alike else column.take(taken)
+        for column, field in zip(rows.columns, wanted, strict=True)
+    ]
+    narrowed = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, wanted, strict=True)]
+    return pa.Table.from_arrays(narrowed, schema=wanted) if narrowed else bare_rows(len(positions))
+
+
+def _repeated(values: pa.ChunkedArray, ends: Order) -> pa.Array:
+    """Each value until its end: many times as fast as to take it so often."""
+    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(pa.array(ends), whole(values)))
 
 
 def _in_one_piece(rows: pa.Table) -> pa.Table:
     """Every column as one chunk, from which rows are taken fastest."""
-    columns = [_widened(column).combine_chunks() for column in rows.columns]
+    columns = [whole(_widened(column)) for column in rows.columns]
     return pa.Table.from_arrays(columns, names=rows.column_names)
 
 

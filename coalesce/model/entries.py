@@ -21,7 +21,7 @@ from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
-from coalesce.model.types import BINARY, DATE, FLOATING, STRING, AtomicType, Value
+from coalesce.model.types import DATE, FLOATING, AtomicType, Value
 from coalesce.model.values import Components, column_of, values_of
 
 STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
@@ -215,12 +215,8 @@ def value_range(type_: AtomicType, column: pa.Array) -> tuple[Value, Value]:
             lower = pc.min(numbers).as_py()
             return float("nan") if lower is None else lower, float("nan")
         column = numbers
-    if type_ in (STRING, BINARY):
-        extremes = [pc.min(column), pc.max(column)]
-    else:
-        both = pc.min_max(column)
-        extremes = [both["min"], both["max"]]
-    lower, upper = values_of(type_, pa.array(extremes, column.type))
+    both = pc.min_max(column)
+    lower, upper = values_of(type_, pa.array([both["min"], both["max"]], column.type))
     return lower, upper
 
 

@@ -1,10 +1,15 @@
+from random import Random
+
 import numpy as np
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
+from tests.arrow.generated import Generated, tables
 from tests.builders import make_version
 
 ROWS = pa.table({"app": ["b", None, "b", "a", None], "n": [10, 11, 19, 10, 11]})
@@ -36,6 +41,20 @@ def test_no_fields_and_no_rows() -> None:
     assert tuples_of(ROWS, spec(), SCHEMA).distinct == [()]
     assert tuples_of(ROWS.slice(0, 0), spec("app"), SCHEMA).distinct == []
     assert tuples_of(ROWS.slice(0, 0), spec(), SCHEMA).distinct == []
+
+
+@given(tables(), st.randoms())
+def test_some_rows_have_the_tuples_that_they_had_among_all(generated: Generated, random: Random) -> None:
+    """What is said of rows that are given tuple by tuple is what would be found out about them by themselves."""
+    version, rows = generated.version, generated.rows
+    found = tuples_of(rows, version.spec, version.schema)
+    ranks = random.sample(range(len(found.distinct)), len(found.distinct))
+    in_runs = np.array(sorted(range(rows.num_rows), key=lambda i: ranks[found.codes[i]]), np.int64)
+    some = in_runs[random.randint(0, len(in_runs)) :]
+    if len(some):
+        part, alone = found.of_run(some), tuples_of(rows.take(pa.array(some)), version.spec, version.schema)
+        assert (part.distinct, part.counts) == (alone.distinct, alone.counts)
+        assert part.codes.tolist() == alone.codes.tolist()
 
 
 def test_many_fields_do_not_overflow() -> None:

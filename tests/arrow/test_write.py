@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 
 from coalesce.arrow import write as write_module
-from coalesce.arrow.write import write
+from coalesce.arrow.tuples import RowTuples
+from coalesce.arrow.write import row_order, write
 from coalesce.errors import SchemaError
 from coalesce.model.rule import Group, small
 from coalesce.storage.local import LocalStorage
@@ -163,3 +164,11 @@ def test_a_partition_value_that_is_not_utf8_is_refused(tmp_path: Path, field: st
     with pytest.raises(SchemaError, match="is not UTF-8, so it cannot be a partition value"):
         write(make_snapshot(tmp_path, make_version(rows.schema, [field])), rows)
     assert LocalStorage(tmp_path).list("") == []
+
+
+def test_rows_of_very_many_tuples_keep_their_order() -> None:
+    """Past 65,536 tuples rows still come tuple by tuple, and those of one as they were given."""
+    codes = np.random.default_rng(1).permutation(np.arange(200_000) % 70_000)
+    tuples = RowTuples([(i,) for i in range(70_000)], codes, [])
+    in_order = list(range(69_999, -1, -1))
+    assert np.array_equal(row_order(tuples, in_order), np.argsort(-codes, kind="stable"))

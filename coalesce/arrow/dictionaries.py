@@ -1,0 +1,60 @@
+"""Which columns of a data file are worth a dictionary.
+
+Parquet's writer puts the values of every column into a hash table until that has become too large, and then begins
+anew without it. Where nearly every value is another, that takes longer than all the rest of the encoding, and
+what was written by then is larger than it need be. A few rows tell.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+# Runs of neighbours, as in a file that is sorted by tuple these may have much in common.
+_RUNS, _RUN_ROWS = 16, 256
+# If more than this share of the sampled values are distinct, the column has many thousands of values.
+_MOST_DISTINCT: Final = 0.85
+
+
+def dictionary_paths(rows: pa.Table) -> list[str]:
+    """The Parquet columns that are to have dictionaries, by their paths: those of which a sample repeats values.
+
+    What is nested always has one, since nobody looks into it here.
+    """
+    sample = _sample(rows.num_rows)
+    return [
+        path
+        for field, column in zip(rows.schema, rows.columns, strict=True)
+        if field.type.num_fields or _repeats(column, sample)
+        for path in _leaf_paths(field.name, field.type)
+    ]
+
+
+def _sample(rows: int) -> pa.Array | None:
+    """The places of the rows to look at; None for all."""
+    if rows <= _RUNS * _RUN_ROWS:
+        return None
+    starts = np.linspace(0, rows - _RUN_ROWS, _RUNS).astype(np.int64)
+    return pa.array((starts[:, None] + np.arange(_RUN_ROWS)).ravel())
+
+
+def _repeats(column: pa.ChunkedArray, sample: pa.Array | None) -> bool:
+    looked_at = column if sample is None else column.take(sample)
+    return bool(pc.count_distinct(looked_at, mode="all").as_py() <= _MOST_DISTINCT * len(looked_at))
+
+
+def _leaf_paths(path: str, type_: pa.DataType) -> Iterator[str]:
+    """The paths of the Parquet columns that an Arrow column becomes."""
+    if at.is_map(type_):
+        yield from _leaf_paths(f"{path}.key_value.key", type_.key_type)
+        yield from _leaf_paths(f"{path}.key_value.value", type_.item_type)
+    elif at.is_struct(type_):
+        for member in (type_.field(i) for i in range(type_.num_fields)):
+            yield from _leaf_paths(f"{path}.{member.name}", member.type)
+    elif at.is_list(type_):
+        yield from _leaf_paths(f"{path}.list.element", type_.value_type)
+    else:
+        yield path
