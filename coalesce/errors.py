@@ -133,6 +133,10 @@ class FileMissing(StorageError):
     """The file is not there."""
 
 
+class NotAFile(StorageError):
+    """A directory, a link to nothing or the like has the name of a file that is to be created. Nothing was written."""
+
+
 _WINDOW = 100  # characters of predicate text shown around the caret
 
 

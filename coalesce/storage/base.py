@@ -6,12 +6,13 @@ so a path cannot leave the root.
 """
 
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from coalesce.errors import FileMissing, StorageError
+from coalesce.errors import FileMissing, NotAFile, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,21 @@ class Storage(Protocol):
         The listing begins strictly after the path `start_after`. A directory that is not there has no files.
         """
 
+    def numbered(self, name: Callable[[int], str], first: int) -> Listing:
+        """The files `name(first)`, `name(first + 1)` and so on, as a listing shows them.
+
+        The names lie in one directory, in the order of their numbers. How many lie before the first should not matter.
+        Where a file is missing, some of those behind it are looked for and shown too, so that a gap is seen. If the
+        first itself is missing, there may be others nevertheless.
+        """
+
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create the file unless it is there; True if this call created it.
 
         A reader sees nothing or all of it, of several callers one gets True, and what was created survives a crash
         of the machine. After an error, and on object stores also after False, the file may nevertheless hold this
         call's bytes: a request whose answer was lost is sent again and finds its own work. Who must know reads it.
+        NotAFile if something else has the name, where there are such things: waiting would not help.
         """
 
     def put(self, path: str, data: bytes) -> None:
@@ -91,9 +101,38 @@ def directory_of(prefix: str) -> str:
     return f"{check_path(prefix.removesuffix('/'))}/" if prefix else ""
 
 
+_AT_ONCE = 32  # the most names that are looked up together
+_AHEAD = tuple(1 << n for n in range(11))  # where to look for more files behind one that is missing
+
+
+def one_by_one(look_up: Callable[[Sequence[str]], Listing], name: Callable[[int], str], first: int) -> Listing:
+    """`Storage.numbered` for a place that looks names up fast, and lists a directory no faster than from its start.
+
+    `look_up` shows those of some files that are there. A gap of n files (1,024 at most) is seen if n more follow it.
+    """
+    found: Listing = []
+    at_once = 2
+    while True:
+        here = look_up([name(first + n) for n in range(at_once)])
+        run = next((n for n, file in enumerate(here) if file.path != name(first + n)), len(here))
+        found += here[:run]
+        first += run
+        if run == at_once:
+            at_once = min(_AT_ONCE, at_once * 4)
+            continue
+        behind = look_up([name(first + n) for n in _AHEAD]) if found else []
+        if not behind or not look_up([name(first)]):  # it may just have been created, and others after it
+            return found + behind
+
+
 def file_missing(root: str, path: str) -> FileMissing:
     """The error for a file that is not there."""
     return FileMissing(f"there is no file {path!r} in {root}.")
+
+
+def not_a_file(root: str, path: str, what: str) -> NotAFile:
+    """The error for a name that `what`, which is not a file, has taken."""
+    return NotAFile(f"could not create {path!r} in {root}: {what} has this name; move it away.")
 
 
 def storage_failed(verb: str, root: str, path: str, reason: str) -> StorageError:

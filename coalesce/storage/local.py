@@ -9,7 +9,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import pyarrow as pa
@@ -22,6 +22,8 @@ from coalesce.storage.base import (
     directory_of,
     file_missing,
     is_temporary,
+    not_a_file,
+    one_by_one,
     storage_failed,
     temporary_beside,
 )
@@ -105,16 +107,30 @@ class LocalStorage:
                         with suppress(*_NOT_A_FILE):
                             status = entry.stat()
                             if stat.S_ISREG(status.st_mode):
-                                found.append(StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
+                                found.append(_stored(path, status))
         found.sort(key=lambda file: file.path)
+        return found
+
+    def numbered(self, name: Callable[[int], str], first: int) -> Listing:
+        """Those files, looked up by name: a listing would read the whole directory."""
+        return one_by_one(self._present, name, first)
+
+    def _present(self, paths: Sequence[str]) -> Listing:
+        """Those of some files that are there."""
+        found: Listing = []
+        for path in paths:
+            with self._reading(path), suppress(*_NOT_A_FILE):
+                status = os.stat(self._at(path))
+                if stat.S_ISREG(status.st_mode):
+                    found.append(_stored(path, status))
         return found
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create the file unless it is there: written, synced, then linked to its name, and the name synced."""
         target = self._at(path)
+        if self._is_taken(path, target):
+            return False
         with self._writing(path):
-            if os.path.lexists(target):
-                return False
             temporary = self._write_beside(target, data, durable=True)
             try:
                 os.link(temporary, target)
@@ -164,6 +180,20 @@ class LocalStorage:
         self.size(path)  # pyarrow's own words for a file that is not there, or a directory, are harder to tell apart
         with self._reading(path):
             return pa.OSFile(self._at(path), mode="r")
+
+    def _is_taken(self, path: str, target: str) -> bool:
+        """Whether there is a file of this name; NotAFile if something else has it."""
+        with self._writing(path):
+            try:
+                mode = os.stat(target).st_mode
+            except FileNotFoundError:
+                if not os.path.lexists(target):
+                    return False
+                mode = None
+        if mode is None or not stat.S_ISREG(mode):
+            what = "a link to nothing" if mode is None else "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            raise not_a_file(self._root, path, what)
+        return True
 
     def _at(self, path: str) -> str:
         return f"{self._directory}/{check_path(path)}"
@@ -230,6 +260,10 @@ class LocalStorage:
         number = error.errno if isinstance(error, OSError) else None
         reason = str(error) if number is None else os.strerror(number).lower()
         return storage_failed(verb, self._root, path, reason + _ADVICE.get(number or 0, ""))
+
+
+def _stored(path: str, status: os.stat_result) -> StoredFile:
+    return StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def _sync(descriptor: int) -> None:

@@ -11,7 +11,7 @@ bound the repeats. What they leave open comes from the environment (`AWS_REGION`
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -112,6 +112,10 @@ class ObjectStorage:
             ]
         found.sort(key=lambda file: file.path)
         return found
+
+    def numbered(self, name: Callable[[int], str], first: int) -> Listing:
+        """Those files and whatever sorts behind them, in one request for 1,000."""
+        return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create the object unless it is there, in one request."""

@@ -204,3 +204,32 @@ def test_ten_thousand_names(storage: Storage) -> None:
         (directory / f"{n:020}.json").touch()
     assert paths(storage, "v") == [f"v/{n:020}.json" for n in range(10_000)]
     assert paths(storage, "v", f"v/{9_990:020}.json") == [f"v/{n:020}.json" for n in range(9_991, 10_000)]
+
+
+def names_of(storage: Storage, first: int) -> list[int]:
+    """The numbers of the numbered files that a storage shows from `first` on."""
+    return [int(file.path[2:-5]) for file in storage.numbered(lambda n: f"v/{n:020}.json", first)]
+
+
+def test_numbered_files_are_found_from_any_of_them_on(storage: Storage) -> None:
+    """However many follow; what sorts before them is not shown, and each is shown as a listing shows it."""
+    for n in range(3, 60):
+        storage.put_if_absent(f"v/{n:020}.json", bytes(n))
+    for first in (3, 4, 20, 57, 58, 59):
+        assert names_of(storage, first) == list(range(first, 60))
+    assert storage.numbered(lambda n: f"v/{n:020}.json", 58) == storage.list("v", f"v/{57:020}.json")
+    assert names_of(storage, 60) == names_of(storage, 10**19) == []
+    assert storage.numbered(lambda n: f"nowhere/{n:020}.json", 0) == []
+
+
+@pytest.mark.parametrize("missing", [1, 2, 5])
+def test_a_gap_among_numbered_files_is_seen(storage: Storage, missing: int) -> None:
+    """Files that follow it are shown, though perhaps not all of them: whoever counts them notices."""
+    there = [*range(4), *range(4 + missing, 4 + 2 * missing)]
+    for n in there:
+        storage.put_if_absent(f"v/{n:020}.json", b"x")
+    for first in range(4):
+        found = names_of(storage, first)
+        assert found[: 4 - first] == there[first:4]
+        assert found[4 - first :]
+        assert set(found) <= set(there)

@@ -56,6 +56,10 @@ class MemoryStorage:
             ]
         return sorted(found, key=lambda file: file.path)
 
+    def numbered(self, name: Callable[[int], str], first: int) -> Listing:
+        """The files from a number on, by a listing."""
+        return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)
+
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create the file unless it is there."""
         self._called("put_if_absent", path)

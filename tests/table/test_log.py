@@ -1,4 +1,5 @@
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from coalesce.errors import (
     CoalesceError,
     CommitConflict,
     CorruptMetadata,
+    NotAFile,
     SchemaError,
     StorageError,
     TableExists,
@@ -17,6 +19,7 @@ from coalesce.errors import (
     VersionNotFound,
 )
 from coalesce.manifest.paths import LATEST_HINT, version_path
+from coalesce.storage.base import Listing
 from coalesce.storage.local import LocalStorage
 from coalesce.storage.objects import ObjectStorage
 from coalesce.table.commit.log import Log
@@ -386,3 +389,127 @@ def test_another_process_sees_a_commit_on_disk(local: Callable[[], LocalStorage]
     assert ids(reader) == []
     assert ids(reader.refresh()) == [1]
     assert ids(opened(local())) == [1]
+
+
+@pytest.mark.parametrize("versions", [3, 300])
+def test_a_local_commit_lists_nothing(
+    local: Callable[[], LocalStorage], versions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither opening nor committing reads the directory of versions, however long it is: both look names up."""
+    create(local())
+    grow(local(), versions)
+    local().put(LATEST_HINT, str(versions).encode())
+    looked_up: list[str] = []
+    stat = os.stat
+
+    def counting(path: str, *arguments: object, **named: object) -> os.stat_result:
+        looked_up.append(str(path))
+        return stat(path, *arguments, **named)  # type: ignore[arg-type]
+
+    def refused(*_: object) -> object:
+        raise AssertionError("the directory is listed")
+
+    monkeypatch.setattr(os, "scandir", refused)
+    table = opened(local())
+    monkeypatch.setattr(os, "stat", counting)
+    add_files(table, ["A"])
+    assert table.version == versions + 1
+    assert sum("versions/" in path for path in looked_up) < 50
+
+
+@pytest.mark.parametrize("hint", [b"20", b"19", b"3", b"0", b"21", b"99999999999999999999", b"", b"x", None])
+def test_on_disk_a_hint_is_only_a_place_to_start(local: Callable[[], LocalStorage], hint: bytes | None) -> None:
+    """Right, stale, too high, no number or lost: the newest version is the newest, whether or not old ones expired."""
+    create(local())
+    grow(local(), 20)
+    local().delete(LATEST_HINT)
+    if hint is not None:
+        local().put(LATEST_HINT, hint)
+    assert opened(local()).version == 20
+    for number in range(15):
+        local().delete(version_path(number))
+    assert opened(local()).version == 20
+
+
+@pytest.mark.parametrize("hint", [b"3", b"16", b"x"])
+def test_on_disk_a_gap_is_named(local: Callable[[], LocalStorage], hint: bytes) -> None:
+    """Nobody commits into it: that would make a second history of the versions behind it."""
+    create(local())
+    grow(local(), 20)
+    old = opened(local()).at(version=16)
+    local().delete(version_path(17))
+    local().put(LATEST_HINT, hint)
+    with pytest.raises(CorruptMetadata, match="missing although later versions exist") as caught:
+        opened(local())
+    assert caught.value.file == version_path(17)
+    assert old.version == 16
+
+
+def test_a_version_that_comes_while_names_are_looked_up_is_no_gap(tmp_path: Path) -> None:
+    """Two commits between one look and the next: the first is looked for again before anything is said of it."""
+
+    class Slow(LocalStorage):
+        """Another writer commits after the first look."""
+
+        looks = 0
+
+        def _present(self, paths: Sequence[str]) -> Listing:
+            found = super()._present(paths)
+            self.looks += 1
+            if self.looks == 1:
+                grow(LocalStorage(tmp_path), 2)
+            return found
+
+    create(LocalStorage(tmp_path))
+    assert Log(Slow(tmp_path)).newest() == 2
+
+
+@pytest.mark.parametrize("what", ["a directory", "a link to nothing", "no regular file"])
+def test_what_is_no_file_and_has_the_name_of_the_next_version(
+    local: Callable[[], LocalStorage], tmp_path: Path, what: str
+) -> None:
+    """A commit says so at once and leaves nothing behind; readers do not mind, and all is well when it is gone."""
+    table = create(local())
+    table.append(events("A", [1]))
+    place = tmp_path / "events" / version_path(2)
+    {"a directory": place.mkdir, "no regular file": lambda: os.mkfifo(place)}.get(
+        what, lambda: place.symlink_to("nowhere")
+    )()
+    before = sorted(path for path in tmp_path.rglob("*") if not path.is_dir())
+    with pytest.raises(NotAFile, match=f"could not create '{version_path(2)}' in .*: {what} has this name; move it"):
+        table.append(events("A", [2]))
+    assert sorted(path for path in tmp_path.rglob("*") if not path.is_dir()) == before
+    assert ids(opened(local())) == ids(table.refresh()) == [1]
+    if place.is_dir():
+        place.rmdir()
+    else:
+        place.unlink()
+    table.append(events("A", [3]))
+    assert ids(opened(local())) == [1, 3]
+
+
+@pytest.mark.parametrize("hidden", [LATEST_HINT, version_path(1)])
+def test_a_directory_in_the_place_of_a_file(local: Callable[[], LocalStorage], tmp_path: Path, hidden: str) -> None:
+    """In that of the hint it does no harm. In that of the newest version, the table ends before it, and stays so."""
+    table = create(local())
+    table.append(events("A", [1]))
+    (tmp_path / "events" / hidden).unlink()
+    (tmp_path / "events" / hidden).mkdir()
+    if hidden == LATEST_HINT:
+        opened(local()).append(events("A", [2]))
+        assert ids(opened(local())) == [1, 2]
+    else:
+        with pytest.raises(NotAFile, match="a directory has this name"):
+            opened(local()).append(events("A", [2]))
+
+
+def test_a_directory_in_the_place_of_a_manifest(local: Callable[[], LocalStorage], tmp_path: Path) -> None:
+    """The manifest is missing, and named."""
+    table = create(local())
+    add_files(table, ["A"])
+    (ref,) = table.state.manifests
+    (tmp_path / "events" / ref.path).unlink()
+    (tmp_path / "events" / ref.path).mkdir()
+    with pytest.raises(CorruptMetadata, match="missing although version 1 names it") as caught:
+        opened(local()).plan()
+    assert caught.value.file == ref.path

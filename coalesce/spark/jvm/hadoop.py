@@ -16,7 +16,7 @@ Calls cross a socket to the JVM, each in a fraction of a millisecond, so a listi
 and crosses as one string.
 """  # noqa: E501 - a table
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -33,6 +33,8 @@ from coalesce.storage.base import (
     directory_of,
     file_missing,
     is_temporary,
+    not_a_file,
+    one_by_one,
     storage_failed,
     temporary_beside,
 )
@@ -148,14 +150,26 @@ class HadoopStorage:
                 if _is_missing(error):
                     return []
                 raise
-        fields = text.split("\0")
         found = [
-            StoredFile(path, int(length), int(modified))
-            for path, length, modified in zip(fields[:-1:3], fields[1::3], fields[2::3], strict=True)
-            if path > after and path.startswith(inside) and not is_temporary(path.rpartition("/")[2])
+            file
+            for file in _stored_files(text)
+            if file.path > after and file.path.startswith(inside) and not is_temporary(file.path.rpartition("/")[2])
         ]
         found.sort(key=lambda file: file.path)
         return found
+
+    def numbered(self, name: Callable[[int], str], first: int) -> Listing:
+        """Those files: looked up by name, or, as S3A takes two requests for that and one for a listing, listed."""
+        if self._scheme == "s3a":
+            return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)
+        return one_by_one(self._present, name, first)
+
+    def _present(self, paths: Sequence[str]) -> Listing:
+        """Those of some files that are there, in one call to the other side."""
+        with self._java("read", paths[0]):
+            root = self._new_path(f"{self._base}/")
+            text = helper(self._gateway, "FileTree").present(self._fs, root, "\0".join(map(check_path, paths)))
+        return _stored_files(text)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create the file unless it is there."""
@@ -163,11 +177,14 @@ class HadoopStorage:
         with self._java("write", path):
             match self._create:
                 case "conditional":
-                    return self._create_on_close(target, data)
+                    created = self._create_on_close(target, data)
                 case "rename":
-                    return not self._fs.exists(target) and self._rename_into_place(path, data, "NONE")
+                    created = not self._fs.exists(target) and self._rename_into_place(path, data, "NONE")
                 case _:
                     raise self._cannot_create(path)
+            if not created and self._fs.exists(target) and self._fs.getFileStatus(target).isDirectory():
+                raise not_a_file(self._root, path, "a directory")
+            return created
 
     def put(self, path: str, data: bytes) -> None:
         """Write the file, replacing what is there."""
@@ -272,6 +289,15 @@ class HadoopStorage:
             if _is_missing(error) and verb != "write":
                 raise file_missing(self._root, path) from error
             raise storage_failed(verb, self._root, path, _reason(error)) from error
+
+
+def _stored_files(text: str) -> Listing:
+    """What `FileTree.java` says of files."""
+    fields = text.split("\0")
+    return [
+        StoredFile(path, int(length), int(modified))
+        for path, length, modified in zip(fields[:-1:3], fields[1::3], fields[2::3], strict=True)
+    ]
 
 
 def _write(stream: Any, data: bytes, *, sync: bool) -> None:

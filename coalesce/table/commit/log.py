@@ -2,7 +2,8 @@
 
 Creating a version file is the only commit there is. A small hint says where to start looking for the newest
 version, so opening a table costs three requests however many versions it has; the hint is written after the
-commit, may be stale, lost or wrong, and is never trusted for more than a place to start.
+commit, may be stale, lost or wrong, and is never trusted for more than a place to start. All versions are listed
+only where it leads nowhere.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from coalesce.errors import (
     CommitUncertain,
     CorruptMetadata,
     FileMissing,
+    NotAFile,
     SchemaError,
     StorageError,
     TableNotFound,
@@ -23,7 +25,7 @@ from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, versi
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.version import Version
 from coalesce.recent import Recent
-from coalesce.storage.base import Storage, StoredFile
+from coalesce.storage.base import Listing, Storage, StoredFile
 
 _REMEMBERED = 64  # decoded versions kept per table; they never change
 
@@ -41,14 +43,14 @@ class Log:
     def newest(self) -> int:
         """The number of the newest version.
 
-        A listing shows whether the version that was the newest is still the same file. If it was created again
+        The store shows whether the version that was the newest is still the same file. If it was created again
         meanwhile, with the table, nothing that is remembered holds any more.
         """
         seen = self._newest_seen
         start = seen if seen is not None else self._hint()
-        listed = self._listed(start)
-        if not listed and start is not None:
-            listed = self._listed(None)  # the hint was wrong
+        listed = {} if start is None else _by_number(self.storage.numbered(version_path, start))
+        if not listed:
+            listed = self._all()  # the hint was wrong
             self._remembered.clear()  # or the table is another one than the one that was seen
         elif seen is not None and self._newest_file not in (None, listed.get(seen)):
             self._remembered.clear()
@@ -58,7 +60,7 @@ class Log:
 
     def numbers(self) -> list[int]:
         """Every version still there, oldest first. Lists all of them: for people, not for planning."""
-        listed = self._listed(None)
+        listed = self._all()
         _last(listed, self.storage.root)
         return list(listed)
 
@@ -87,12 +89,15 @@ class Log:
     def create(self, version: Version) -> bool:
         """Commit `version`: True if this call did, False if another writer has taken the number.
 
-        CommitUncertain if the store lost its answer and cannot be asked what became of it.
+        CommitUncertain if the store lost its answer and cannot be asked what became of it. After NotAFile, and a
+        SchemaError, nothing was sent off.
         """
         path, data = version_path(version.number), _encoded(version)
         failure: StorageError | None = None
         try:
             created = self.storage.put_if_absent(path, data)
+        except NotAFile:
+            raise
         except StorageError as error:
             created, failure = False, error
         if not created:
@@ -146,11 +151,14 @@ class Log:
             return None
         return int(text) if text.isdigit() and len(text) <= 20 else None
 
-    def _listed(self, start: int | None) -> dict[int, StoredFile]:
-        """The version files from `start` on, by number, in order."""
-        after = version_path(start - 1) if start is not None and start > 0 else None
-        found = ((version_number(f.path), f) for f in self.storage.list(VERSIONS, start_after=after))
-        return {number: file for number, file in found if number is not None}
+    def _all(self) -> dict[int, StoredFile]:
+        return _by_number(self.storage.list(VERSIONS))
+
+
+def _by_number(listed: Listing) -> dict[int, StoredFile]:
+    """The version files of a listing by number, in order. What else lies among them is not looked at."""
+    numbered = ((version_number(file.path), file) for file in listed)
+    return {number: file for number, file in numbered if number is not None}
 
 
 def _encoded(version: Version) -> bytes:

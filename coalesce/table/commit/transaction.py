@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from coalesce.arguments import shown
-from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, SchemaError
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
@@ -161,7 +161,7 @@ class Transaction:
         self._may_be_committed = True
         try:
             created = self.log.create(version)
-        except SchemaError:  # it could not have been read back, and was not sent off
+        except (SchemaError, NotAFile):  # it could not have been read back, or has no place: it was not sent off
             self._may_be_committed = False
             raise
         self._may_be_committed = created

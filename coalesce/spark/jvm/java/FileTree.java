@@ -45,6 +45,25 @@ public final class FileTree {
     return found.toString();
   }
 
+  /** Those of some files that are there; their names, as seen from `root`, are separated by NUL. */
+  public String present(FileSystem fs, Path root, String names) throws IOException {
+    String base = root.toUri().getPath();
+    int skip = base.endsWith("/") ? base.length() : base.length() + 1;
+    StringBuilder found = new StringBuilder();
+    String[] wanted = names.split(String.valueOf((char) 0));
+    for (int i = 0; i < wanted.length; i++) {
+      try {
+        FileStatus status = fs.getFileStatus(new Path(root.toString() + "/" + wanted[i]));
+        if (status.isFile()) {
+          add(found, status, skip);
+        }
+      } catch (FileNotFoundException absent) {
+        continue;
+      }
+    }
+    return found.toString();
+  }
+
   private static void add(StringBuilder found, FileStatus file, int skip) {
     char end = (char) 0;
     found.append(file.getPath().toUri().getPath().substring(skip)).append(end);
