@@ -4,11 +4,10 @@ A version file that breaks one of these rules was written by a broken program, s
 all the same could give rows twice or under the wrong spec, so it is refused, and the error names the place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from coalesce.errors import CoalesceError
 from coalesce.manifest.document import Node
-from coalesce.model.spec import Spec
 from coalesce.model.transforms import Transform, result_type
 from coalesce.model.version import ManifestRef, Version
 
@@ -26,22 +25,30 @@ def check_consistency(version: Version, document: Node) -> None:
     if version.schema.highest_id > version.max_column_id:
         raise document["max_column_id"].wrong(f"there is a column {version.schema.highest_id}.")
     _check_partition_fields(version, document["specs"])
-    for ref, node in zip(version.manifests, document["manifests"], strict=True):
-        if ref.spec_id not in specs:
-            raise node["spec_id"].wrong(f"there is no spec {ref.spec_id}.")
-        _check_manifest(ref, specs[ref.spec_id], version, node)
+    fields = {spec_id: {f.field_id for f in spec.fields} for spec_id, spec in specs.items()}
+    for position, ref in enumerate(version.manifests):
+        if not _fits(ref, fields, version):
+            _check_manifest(ref, fields, version, document["manifests"].at(position))
 
 
-def _check_manifest(ref: ManifestRef, spec: Spec, version: Version, node: Node) -> None:
+def _fits(ref: ManifestRef, fields: Mapping[int, set[int]], version: Version) -> bool:
+    """Whether nothing is wrong with a manifest; most of a version are manifests with which nothing is."""
+    if ref.added_version > version.number or ref.first_row_id > version.next_row_id or ref.spec_id not in fields:
+        return False
+    bounded = {b.field_id for b in ref.bounds or ()}
+    return len(bounded) == len(ref.bounds or ()) and bounded <= fields[ref.spec_id]
+
+
+def _check_manifest(ref: ManifestRef, fields: Mapping[int, set[int]], version: Version, node: Node) -> None:
+    """Say what is wrong."""
+    if ref.spec_id not in fields:
+        raise node["spec_id"].wrong(f"there is no spec {ref.spec_id}.")
     if ref.added_version > version.number:
         raise node["added_version"].wrong(f"version {ref.added_version} is yet to come.")
     if ref.first_row_id > version.next_row_id:
         raise node["first_row_id"].wrong(f"row ids have been given out up to {version.next_row_id} only.")
-    if ref.bounds is not None:
-        field_ids = [b.field_id for b in ref.bounds]
-        _check_distinct(node["bounds"], "field_id", field_ids)
-        if not set(field_ids) <= {f.field_id for f in spec.fields}:
-            raise node["bounds"].wrong(f"they are of other fields than those of spec {spec.spec_id}.")
+    _check_distinct(node["bounds"], "field_id", [b.field_id for b in ref.bounds or ()])
+    raise node["bounds"].wrong(f"they are of other fields than those of spec {ref.spec_id}.")
 
 
 def _check_partition_fields(version: Version, specs: Node) -> None:
@@ -61,6 +68,8 @@ def _check_partition_fields(version: Version, specs: Node) -> None:
 
 
 def _check_distinct(nodes: Node, member: str, values: Sequence[object]) -> None:
+    if len(set(values)) == len(values):
+        return
     seen: set[object] = set()
     for node, value in zip(nodes, values, strict=True):
         if value in seen:

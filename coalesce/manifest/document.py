@@ -7,9 +7,9 @@ from typing import Any
 from coalesce.errors import CorruptMetadata
 
 
-def parse(data: bytes) -> Any:
-    """The JSON document in `data`, or a ValueError: UTF-8 only, no member twice, and none of the numbers JSON lacks."""
-    return json.loads(data.decode(), object_pairs_hook=_members, parse_constant=_no_number)
+def parse(text: str) -> Any:
+    """The JSON document in `text`, or a ValueError: no member twice, and none of the numbers JSON lacks."""
+    return json.loads(text, object_pairs_hook=_members, parse_constant=_no_number)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -69,10 +69,19 @@ class Node:
             yield key, Node(value, self.file, self, key)
 
     def __iter__(self) -> Iterator["Node"]:
+        for i in range(len(self.members)):
+            yield self.at(i)
+
+    @property
+    def members(self) -> list[Any]:
+        """The values of a list."""
         if type(self.value) is not list:
             raise self._unlike("a list")
-        for i, value in enumerate(self.value):
-            yield Node(value, self.file, self, i)
+        return self.value
+
+    def at(self, position: int) -> "Node":
+        """The member of a list at a position."""
+        return Node(self.members[position], self.file, self, position)
 
     @property
     def text(self) -> str:
@@ -110,6 +119,14 @@ class Node:
         if number < 0:
             raise self.wrong(f"it should not be negative, but is {number}.")
         return number
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """An object whose members are integers that are not negative."""
+        members = self._object
+        if all(type(value) is int and 0 <= value < 2**63 for value in members.values()):
+            return dict(members)
+        return {key: node.count for key, node in self.items()}  # says which is none
 
     @property
     def _object(self) -> dict[str, Any]:

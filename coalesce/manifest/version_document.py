@@ -5,6 +5,7 @@ from typing import Final
 
 from coalesce.errors import CoalesceError
 from coalesce.manifest.document import Node
+from coalesce.manifest.parts import Parts
 from coalesce.manifest.paths import is_manifest_path
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule
 from coalesce.model.schema import MAX_COLUMN_ID, Schema
@@ -31,7 +32,7 @@ _FIRST_MOMENT: Final = -62_135_596_800_000
 _LAST_MOMENT: Final = 253_402_300_799_999
 
 
-def read_version(d: Node) -> Version:
+def read_version(d: Node, parts: Parts) -> Version:
     """The version that a document describes, or a CorruptMetadata that names the member which is wrong."""
     parent = d.get("parent_commit_id")
     return Version(
@@ -42,7 +43,7 @@ def read_version(d: Node) -> Version:
         timestamp_ms=_read_moment(d["timestamp_ms"]),
         operation=d["operation"].text,
         summary={k: v.text if isinstance(v.value, str) else v.number for k, v in d["summary"].items()},
-        schema=Schema(tuple(_read_field(f) for f in d["schema"]["fields"])),
+        schema=parts.read(d["schema"]["fields"], _read_schema),
         specs=tuple(_read_spec(s) for s in d["specs"]),
         current_spec_id=d["current_spec_id"].count,
         rules=tuple(_read_rule(r) for r in d["rules"]),
@@ -50,11 +51,11 @@ def read_version(d: Node) -> Version:
         properties={k: v.text for k, v in d["properties"].items()},
         reader_features=frozenset(f.text for f in d["reader_features"]),
         writer_features=frozenset(f.text for f in d["writer_features"]),
-        manifests=tuple(_read_manifest(m) for m in d["manifests"]),
+        manifests=parts.read_each(d["manifests"], _read_manifest),
         next_row_id=d["next_row_id"].count,
         max_column_id=d["max_column_id"].count,
         has_dropped_or_renamed=d["has_dropped_or_renamed"].flag,
-        applied={k: v.count for k, v in d["applied"].items()},
+        applied=d["applied"].counts,
     )
 
 
@@ -62,6 +63,10 @@ def _read_moment(node: Node) -> int:
     if not _FIRST_MOMENT <= node.number <= _LAST_MOMENT:
         raise node.wrong(f"it should be a moment in the years 1 to 9999, but is {node.value}.")
     return node.number
+
+
+def _read_schema(fields: Node) -> Schema:
+    return Schema(tuple(_read_field(f) for f in fields))
 
 
 def _read_field(node: Node) -> Field:

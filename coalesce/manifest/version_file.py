@@ -11,7 +11,8 @@ from typing import Any, Final, assert_never
 
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
 from coalesce.manifest.consistency import check_consistency
-from coalesce.manifest.document import Node, parse
+from coalesce.manifest.document import Node
+from coalesce.manifest.parts import Parts
 from coalesce.manifest.paths import version_path
 from coalesce.manifest.version_document import read_version
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
@@ -173,15 +174,19 @@ def _bounds(bounds: FieldBounds) -> Json:
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def decode_version(data: bytes, number: int) -> Version:
-    """The version in `data`, the bytes of the file of version `number`, or a CoalesceError that names the file."""
+def decode_version(data: bytes, number: int, parts: Parts | None = None) -> Version:
+    """The version in `data`, the bytes of the file of version `number`, or a CoalesceError that names the file.
+
+    `parts` has what need not be read again, if a version that is like this one was read before.
+    """
     file = version_path(number)
-    document = Node(_verified(data, file), file)
+    parts = Parts() if parts is None else parts
+    document = Node(_verified(data, file, parts), file)
     _check_readable(document)
     if document["version"].count != number:
         raise document["version"].wrong(f"the file says it is version {document['version'].value}; it was moved.")
     try:
-        version = read_version(document)
+        version = read_version(document, parts)
     except CorruptMetadata:
         raise
     except CoalesceError as error:  # a model's own check, which knows no file
@@ -214,7 +219,7 @@ def digest_of(data: bytes) -> bytes:
     return data[-len(_END) - len(_ZEROS) : -len(_END)]
 
 
-def _verified(data: bytes, file: str) -> Any:
+def _verified(data: bytes, file: str, parts: Parts) -> Any:
     digest = data[-_TRAILER : -_TRAILER + len(_DIGEST)], data[-len(_END) :]
     if len(data) < _TRAILER or digest != (_DIGEST, _END):
         raise CorruptMetadata(file, "it does not end with its digest: the file is damaged or cut short.")
@@ -223,6 +228,6 @@ def _verified(data: bytes, file: str) -> Any:
     if hashlib.sha256(unsigned).hexdigest().encode() != data[hex_start : -len(_END)]:
         raise CorruptMetadata(file, "its digest does not fit its content: the file is damaged.")
     try:
-        return parse(data)
+        return parts.parse(data.decode())
     except (ValueError, RecursionError) as error:
         raise CorruptMetadata(file, f"it is not a JSON document: {error}.") from error

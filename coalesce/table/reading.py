@@ -145,8 +145,10 @@ class TableReader:
         """
         most = None if limit is None else check_integer(limit, "the number of versions", least=0)
         core = self._core
+        if most is not None:
+            return version_listing(core.log.last(most, self.version if core.pinned else None))
         numbers = [n for n in reversed(core.log.numbers()) if not core.pinned or n <= self.version]
-        return version_listing(core.log.load(n) for n in numbers[:most])
+        return version_listing(core.log.load_all(numbers))
 
     # --- reading -------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from coalesce.errors import CoalesceError, CorruptMetadata, UnsupportedFeature
+from coalesce.manifest.parts import Parts
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
 from coalesce.model.rule import Groups, group
 from coalesce.model.schema import Schema
@@ -112,10 +113,14 @@ def test_a_file_under_another_number_is_refused() -> None:
 
 
 def wrong(document: Document | str) -> CorruptMetadata:
-    """The error of a signed document."""
+    """The error of a signed document, which is the same after a sound one was read."""
     with pytest.raises(CorruptMetadata) as caught:
         decode_version(signed(document), 7)
     assert caught.value.file == FILE
+    decode_version(encode_version(EVERYTHING), 7, parts := Parts())
+    with pytest.raises(CorruptMetadata) as again:
+        decode_version(signed(document), 7, Parts(parts))
+    assert str(again.value) == str(caught.value)
     return caught.value
 
 

@@ -1,4 +1,5 @@
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -231,6 +232,44 @@ def test_history_is_newest_first() -> None:
     assert [(v.number, v.operation) for v in history] == [(2, "append"), (1, "append"), (0, "create")]
     assert [v.summary.get("files_added") for v in history] == [2, 1, None]
     assert [v.number for v in table.history(limit=2)] == [2, 1]
+
+
+def test_a_short_history_of_a_long_table_is_a_few_requests() -> None:
+    """With a limit only the versions that are shown are read, and the others not even listed."""
+    storage = grown(300)
+    table = opened(storage)
+    storage.requests.clear()
+    assert [v.number for v in table.history(3)] == [300, 299, 298]
+    assert storage.requests == ["list _coalesce/versions", *(f"read {version_path(n)}" for n in (299, 298))]
+    assert [v.number for v in table.at(version=7).history(limit=2)] == [7, 6]
+    assert [v.number for v in table.at(version=2).history(limit=9)] == [2, 1, 0]
+    for number in range(298):
+        storage.delete(version_path(number))
+    assert [v.number for v in opened(storage).history(9)] == [300, 299, 298]
+    storage.delete(version_path(299))
+    with pytest.raises(CorruptMetadata, match="missing although later versions exist"):
+        opened(storage).history(9)
+
+
+def test_versions_are_read_at_the_same_time() -> None:
+    """A long history of a slow store takes about as long as the slowest of its files, and is in order."""
+    waiting, most = 0, 0
+
+    class Slow(MemoryStorage):
+        """Takes its time for each answer."""
+
+        def read(self, path: str) -> bytes:
+            nonlocal waiting, most
+            waiting += 1
+            most = max(most, waiting)
+            time.sleep(0.05)
+            waiting -= 1
+            return super().read(path)
+
+    slow, storage = Slow(), grown(40)
+    slow.files, slow.modified = storage.files, storage.modified
+    assert [v.number for v in opened(slow).history()] == list(range(40, -1, -1))
+    assert most > 6
 
 
 def test_versions_come_one_after_the_other_in_time() -> None:
