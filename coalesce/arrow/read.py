@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
+from coalesce.arrow.places import Places, places_of
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.errors import CorruptMetadata, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_schema, arrow_type
@@ -59,16 +60,17 @@ class OpenFile:
         """The spec the file was written under."""
         return self.version.spec_by_id(self.entry.spec_id)
 
-    @property
-    def in_tuple_order(self) -> bool:
-        """Whether the rows surely lie in the order of the entry's tuples, so that counts are places.
+    @cached_property
+    def places(self) -> Places | None:
+        """Where the rows of each tuple lie, if that is known: the rows surely lie in the order of the entry's tuples.
 
         The file itself has to say so, and its entry has to know every tuple and every count.
         """
         counts = self.entry.tuple_rows
         claimed = (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
         # With every count known, a trusted entry's counts add up to the file's rows.
-        return claimed and self.entry.trusted and counts is not None and None not in counts
+        sure = claimed and self.entry.trusted and counts is not None and None not in counts
+        return places_of(self.entry) if sure else None
 
     @cached_property
     def _members(self) -> list[pa.Field]:
@@ -92,17 +94,24 @@ class OpenFile:
         """The place of a column among the file's top-level ones, or None if it is not there."""
         return self._place_of(field)
 
-    def read(self, fields: Sequence[Field], groups: Sequence[int]) -> pa.Table:
-        """Columns of some row groups, under their logical names and in their types of now."""
-        rows = sum(self.group_rows[g] for g in groups)
-        positions = {f.id: self.position(f) for f in fields if not self._is_constant(f)}
+    def stored_type(self, position: int) -> pa.DataType:
+        """The Arrow type of the file's top-level column at this place."""
+        return self._members[position].type
+
+    def read(self, fields: Sequence[Field], groups: Sequence[int], part: range | None = None) -> pa.Table:
+        """Columns of some row groups, or of a `part` of one, under their logical names and in their types of now."""
+        parts = [range(self.group_rows[g]) for g in groups] if part is None else [part]
+        rows = sum(map(len, parts))
+        positions = {f.id: self.position(f) for f in fields if not self._is_told(f)}
         wanted = sorted({p for p in positions.values() if p is not None})
-        stored = dict(zip(wanted, self._stored(wanted, groups), strict=True))
+        stored = dict(zip(wanted, self._stored(wanted, groups, part), strict=True))
         columns = []
         for field in fields:
             position = positions.get(field.id)
             if position is not None:
                 columns.append(self._fitted(stored[position], field.type))
+            elif field.id not in self.constants and self._is_told_by_tuples(field):
+                columns.append(self._by_tuples(field, groups, parts))
             else:
                 columns.append(pa.chunked_array([self._absent(field, rows)]))
         return pa.Table.from_arrays(columns, schema=arrow_schema(Schema(tuple(fields)))) if fields else bare_rows(rows)
@@ -126,16 +135,31 @@ class OpenFile:
             return pa.chunked_array([pa.nulls(count, pa.int64())])
         return self._stored(places, range(len(self.group_rows)))[0].cast(pa.int64())
 
-    def _stored(self, positions: Sequence[int], groups: Sequence[int]) -> list[pa.ChunkedArray]:
+    def _stored(
+        self, positions: Sequence[int], groups: Sequence[int], part: range | None = None
+    ) -> list[pa.ChunkedArray]:
         """Top-level columns as they are in the file, by place: names need not be unique, nor free of dots."""
         if not positions:
             return []
         leaves = [leaf for p in positions for leaf in self.leaves[p]]
         try:
-            table = self.parquet.reader.read_row_groups(list(groups), column_indices=leaves, use_threads=True)
+            if part is None:
+                table = self.parquet.reader.read_row_groups(list(groups), column_indices=leaves, use_threads=True)
+            else:
+                table = self._until(part.stop, groups[0], leaves).take(pa.array(np.arange(part.start, part.stop)))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.entry, error) from error
         return table.columns  # type: ignore[no-any-return]
+
+    def _until(self, stop: int, group: int, leaves: Sequence[int]) -> pa.Table:
+        """The rows of a row group before `stop`, and perhaps others: what comes after them is not decoded."""
+        batches, rows = [], 0
+        for batch in self.parquet.reader.iter_batches(stop, [group], column_indices=leaves, use_threads=True):
+            batches.append(batch)
+            rows += batch.num_rows
+            if rows >= stop:
+                break
+        return pa.Table.from_batches(batches)
 
     @cached_property
     def leaves(self) -> list[range]:
@@ -147,10 +171,31 @@ class OpenFile:
             start += count
         return found
 
-    def _is_constant(self, field: Field) -> bool:
+    def _is_told(self, field: Field) -> bool:
         # Where both the entry and the file have a value, the entry is the truth, and need not be read. But a float's
         # tuple does not tell 0.0 from -0.0 or one NaN from another; the file does.
-        return field.id in self.constants and (field.type not in FLOATING or self.position(field) is None)
+        told = field.id in self.constants or self._is_told_by_tuples(field)
+        return told and (field.type not in FLOATING or self.position(field) is None)
+
+    def _is_told_by_tuples(self, field: Field) -> bool:
+        return field.id in self._components and self.places is not None and len(self.places.tuples) > 1
+
+    @cached_property
+    def _components(self) -> dict[int, int]:
+        """The columns that are components of the tuples as they are, and which."""
+        return {f.source_id: i for i, f in enumerate(self.spec.fields) if isinstance(f.transform, Identity)}
+
+    def _by_tuples(self, field: Field, groups: Sequence[int], parts: Sequence[range]) -> pa.ChunkedArray:
+        assert self.places is not None
+        type_ = self.version.schema.atomic(field.id)
+        assert type_ is not None  # a tuple is made of it
+        starts = [sum(self.group_rows[:g]) for g in groups]
+        chunks = [
+            self.places.component(self._components[field.id], type_, range(start + part.start, start + part.stop))
+            for start, part in zip(starts, parts, strict=True)
+            if len(part)
+        ]
+        return pa.chunked_array(chunks, arrow_type(type_))
 
     def _absent(self, field: Field, rows: int) -> pa.Array:
         """A column that is not read from the file."""
@@ -210,7 +255,7 @@ def constants_of(entry: DataFile, spec: Spec) -> dict[int, Value]:
 
 def _known_components(entry: DataFile) -> Sequence[Value | Group] | None:
     """What the entry says of each partition field in every row; a group says nothing."""
-    if entry.trusted and entry.tuples is not None and len(entry.tuples) == 1:
+    if entry.tuples is not None and len(entry.tuples) == 1 and entry.trusted:
         return entry.tuples[0]
     return entry.physical_key
 

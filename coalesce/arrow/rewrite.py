@@ -8,7 +8,7 @@ import pyarrow as pa
 from coalesce.arrow.encode import Target, data_path, encode_file
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
-from coalesce.arrow.row_groups import matching_groups
+from coalesce.arrow.row_groups import matching_parts
 from coalesce.arrow.store import store
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
@@ -60,7 +60,10 @@ def _make(
 def _has_match(file: OpenFile, drop: Bound, schema: Schema) -> bool:
     """Whether `drop` is TRUE on some row, found with as few columns as that takes."""
     asked = asked_fields(drop, schema)
-    return any(
-        group.all_match or is_true(drop, file.read(asked, [group.index]), schema).any()
-        for group in matching_groups(file, drop)
-    )
+    for part in matching_parts(file, drop):
+        matching = part.matching
+        if matching is None:
+            matching = is_true(drop, file.read(asked, [part.group], range(part.start, part.stop)), schema)
+        if matching.any():
+            return True
+    return False

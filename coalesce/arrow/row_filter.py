@@ -26,7 +26,8 @@ from coalesce.predicate.outcomes import (
 
 def asked_fields(predicate: Bound, schema: Schema) -> list[Field]:
     """The columns that have to be read to evaluate the predicate."""
-    return [f for f in schema if f.id in Judge(predicate, schema).columns]
+    columns = Judge(predicate, schema).columns
+    return [f for f in schema if f.id in columns]
 
 
 def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:

@@ -5,12 +5,13 @@ skip pages from Python although the files have page indexes; row groups that are
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coalesce.arrow.places import Part, Places
 from coalesce.arrow.read import OpenFile
 from coalesce.model.arrow_schema import type_from_arrow
 from coalesce.model.datafile import ColumnStatistics, DataFile
@@ -32,50 +33,37 @@ from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge
 from coalesce.predicate.domains import Both, Domain, Gathered
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.outcomes import Mask, may_be_true, must_be_true
+from coalesce.predicate.outcomes import may_be_true, must_be_true
 from coalesce.predicate.tuple_domains import component_domain
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroup:
-    """A row group to be read; `all_match` says that every row surely satisfies the predicate."""
-
-    index: int
-    all_match: bool
-
-
-def matching_groups(file: OpenFile, predicate: Bound) -> list[RowGroup]:
-    """The row groups that may hold a row on which the predicate is TRUE."""
+def matching_parts(file: OpenFile, predicate: Bound) -> list[Part]:
+    """The rows of each row group among which there may be some on which the predicate is TRUE."""
     judge = Judge(predicate, file.version.schema)
-    count = len(file.group_rows)
-    outcomes = judge.outcomes(_statistics_domains(file, judge), count)
-    keep = may_be_true(outcomes)
-    if file.in_tuple_order and len(file.entry.tuples or ()) > 1:
-        keep &= _touched(file, may_be_true(judge.outcomes(_tuple_domains(file), len(file.entry.tuples or ()))))
-    sure = must_be_true(outcomes)
-    return [RowGroup(int(i), bool(sure[i])) for i in np.flatnonzero(keep)]
+    places = file.places
+    parts = [Part(group, 0, rows, None) for group, rows in enumerate(file.group_rows)]
+    if places is not None and len(places.tuples) > 1:
+        parts = places.parts(judge.outcomes(_tuple_domains(file, judge, places), len(places.tuples)), file.group_rows)
+    if all(part.matching is not None for part in parts):
+        return parts
+    outcomes = judge.outcomes(_statistics_domains(file, judge), len(file.group_rows))
+    may, sure = may_be_true(outcomes), must_be_true(outcomes)
+    return [
+        replace(part, matching=np.ones(part.stop - part.start, np.bool_)) if sure[part.group] else part
+        for part in parts
+        if may[part.group]
+    ]
 
 
-def _touched(file: OpenFile, tuples: Mask) -> Mask:
-    """The row groups in which rows of any of these tuples lie."""
-    counts = np.array(file.entry.tuple_rows, np.int64)
-    # Rows of those tuples before each row of the file that begins or ends a row group.
-    tuple_ends = np.cumsum(counts)
-    wanted_ends = np.cumsum(np.where(tuples, counts, 0))
-    group_ends = np.concatenate(([0], np.cumsum(file.group_rows)))
-    before = np.interp(group_ends, np.concatenate(([0], tuple_ends)), np.concatenate(([0], wanted_ends)))
-    return np.asarray(before[1:] > before[:-1])
-
-
-def _tuple_domains(file: OpenFile) -> dict[int, Domain]:
-    """What each of the entry's tuples says of the columns."""
+def _tuple_domains(file: OpenFile, judge: Judge, places: Places) -> dict[int, Domain]:
+    """What each of the tuples says of the columns that are asked about."""
     domains: dict[int, Domain] = {}
     schema = file.version.schema
     for position, field in enumerate(file.spec.fields):
         source_type = schema.atomic(field.source_id)
-        if source_type is None:
+        if source_type is None or field.source_id not in judge.columns:
             continue
-        values = [t[position] for t in file.entry.tuples or ()]
+        values = [t[position] for t in places.tuples]
         encoded = column_of(field_type(field, schema), values).dictionary_encode()
         codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int32)
         here = Gathered(component_domain(field.transform, source_type, encoded.dictionary), codes)
@@ -108,7 +96,7 @@ def _statistics(file: OpenFile, judge: Judge, group: int) -> Mapping[int, Column
         if position is None:
             continue
         chunk = metadata.column(file.leaves[position].start)
-        stored = file.parquet.schema_arrow.field(position).type
+        stored = file.stored_type(position)
         no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count == 0
         if chunk.is_stats_set:
             found[column_id] = _from_parquet(chunk.statistics, stored, type_, no_nan)

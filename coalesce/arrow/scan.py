@@ -9,15 +9,17 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
+from coalesce.arrow.places import Part
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
-from coalesce.arrow.row_groups import matching_groups
+from coalesce.arrow.row_groups import matching_parts
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
+from coalesce.predicate.outcomes import Mask
 from coalesce.table.engine import Snapshot
 from coalesce.table.outgoing import pandas_frame, polars_frame
 
@@ -50,9 +52,10 @@ class ArrowScan:
 
     def to_arrow(self) -> pa.Table:
         """All rows at once; several files are read at the same time."""
-        pool = ThreadPoolExecutor(_READERS)
+        todo = list(self._residuals())
+        pool = ThreadPoolExecutor(min(_READERS, len(todo)) or 1)
         try:
-            parts = list(pool.map(lambda pair: list(self._file(*pair)), self._residuals()))
+            parts = list(pool.map(lambda pair: list(self._file(*pair, at_once=True)), todo))
         finally:
             pool.shutdown(cancel_futures=True)  # after a failure the other files are not wanted
         batches = [batch for part in parts for batch in part]
@@ -91,35 +94,42 @@ class ArrowScan:
     def _residuals(self) -> Iterator[tuple[DataFile, Bound]]:
         """Each file with the conditions that its rows do not surely satisfy."""
         conjuncts, satisfied = self.plan.conjuncts, self.plan.satisfied
-        for position, file in enumerate(self.plan.files):
+        for position, file in enumerate(self.plan.files_to_scan):
             left = tuple(c for c, done in zip(conjuncts, satisfied, strict=True) if not done[position])
             yield file, And(left) if left else TRUE
 
-    def _file(self, entry: DataFile, residual: Bound) -> Iterator[pa.RecordBatch]:
+    def _file(self, entry: DataFile, residual: Bound, *, at_once: bool = False) -> Iterator[pa.RecordBatch]:
+        """The matching rows of one file, a row group at a time; `at_once` if all may be in memory."""
         with open_file(self.snapshot.storage, entry, self.plan.version) as file:
             if residual == TRUE:
-                for group in range(len(file.group_rows)):
-                    yield from file.read(self.fields, [group]).to_batches()
+                groups = range(len(file.group_rows))
+                for some in [groups] if at_once else ([group] for group in groups):
+                    yield from file.read(self.fields, some).to_batches()
                 return
-            for candidate in matching_groups(file, residual):
-                if candidate.all_match:
-                    yield from file.read(self.fields, [candidate.index]).to_batches()
-                else:
-                    yield from self._filtered(file, candidate.index, residual).to_batches()
+            for part in matching_parts(file, residual):
+                yield from self._part(file, part, residual).to_batches()
 
-    def _filtered(self, file: OpenFile, group: int, residual: Bound) -> pa.Table:
-        """The matching rows of one row group: what the predicate asks about is read first, the rest if any match."""
+    def _part(self, file: OpenFile, part: Part, residual: Bound) -> pa.Table:
+        """The matching rows of a part of a row group: what the predicate asks about is read first, if it has to be."""
+        rows = None if part.stop - part.start == file.group_rows[part.group] else range(part.start, part.stop)
+        if part.matching is not None:
+            return _filtered(file.read(self.fields, [part.group], rows), part.matching)
         schema = self.plan.version.schema
         asked = asked_fields(residual, schema)
-        judged = file.read(asked, [group])
+        judged = file.read(asked, [part.group], rows)
         matching = is_true(residual, judged, schema)
         if not matching.any():
             return self.schema.empty_table()
         asked_ids = {f.id for f in asked}
-        rest = file.read([f for f in self.fields if f.id not in asked_ids], [group])
-        columns = [(judged if f.id in asked_ids else rest).column(f.name) for f in self.fields]
-        whole = pa.Table.from_arrays(columns, schema=self.schema) if columns else rest
-        return whole if matching.all() else whole.filter(pa.array(matching))
+        rest = file.read([f for f in self.fields if f.id not in asked_ids], [part.group], rows)
+        found = dict(zip((f.id for f in asked), judged.columns, strict=True))
+        found |= zip((f.id for f in self.fields if f.id not in asked_ids), rest.columns, strict=True)
+        columns = [found[f.id] for f in self.fields]
+        return _filtered(pa.Table.from_arrays(columns, schema=self.schema) if columns else rest, matching)
+
+
+def _filtered(rows: pa.Table, matching: Mask) -> pa.Table:
+    return rows if matching.all() else rows.filter(pa.array(matching))
 
 
 @dataclass(frozen=True, slots=True)

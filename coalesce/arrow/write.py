@@ -12,12 +12,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
 from coalesce.arrow.conform import conform
 from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
-from coalesce.arrow.reshape import MAX_STRING_BYTES, bare_rows
+from coalesce.arrow.reshape import MAX_STRING_BYTES, bare_rows, until
 from coalesce.arrow.row_filter import is_true
 from coalesce.arrow.store import MakeFile, store
 from coalesce.arrow.tuples import RowTuples, tuples_of
@@ -200,16 +199,11 @@ def _taken(
     ends = np.cumsum(lengths)
     firsts = pa.array(positions[ends - lengths])
     columns = [
-        _repeated(column.take(firsts), ends) if field.name in alike else column.take(taken)
+        until(whole(column.take(firsts)), ends) if field.name in alike else column.take(taken)
         for column, field in zip(rows.columns, wanted, strict=True)
     ]
     narrowed = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, wanted, strict=True)]
     return pa.Table.from_arrays(narrowed, schema=wanted) if narrowed else bare_rows(len(positions))
-
-
-def _repeated(values: pa.ChunkedArray, ends: Order) -> pa.Array:
-    """Each value until its end: many times as fast as to take it so often."""
-    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(pa.array(ends), whole(values)))
 
 
 def _in_one_piece(rows: pa.Table) -> pa.Table:

@@ -65,7 +65,7 @@ class DataFile:
         if not self.complete or self.tuples is None or (not self.tuples and self.rows):
             return False
         counts = [n for n in self.tuple_rows or () if n is not None]
-        if any(n < 0 for n in counts):
+        if min(counts, default=0) < 0:
             return False
         return len(counts) < len(self.tuples) or sum(counts) == self.rows
 

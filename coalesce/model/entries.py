@@ -8,7 +8,7 @@ of them until one is looked at. The columns are those of `manifests/FORMAT.md`:
     lower_<column>, upper_<column>, null_count_<column>, nan_count_<column>, …
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -68,9 +68,17 @@ class Entries:
         """Entry number `index` as an object."""
         return self.files(np.array([index]))[0]
 
-    def files(self, indices: np.ndarray | None = None, components: Components | None = None) -> list[DataFile]:
-        """Entries as objects: all, or those at `indices`; `components` says what their tuples are made of."""
-        core, statistics = self.core, self._all_statistics()
+    def files(
+        self,
+        indices: np.ndarray | None = None,
+        components: Components | None = None,
+        columns: Collection[int] | None = None,
+    ) -> list[DataFile]:
+        """Entries as objects: all, or those at `indices`; `components` says what their tuples are made of.
+
+        With `columns`, without the statistics of others: a wide table has thousands.
+        """
+        core, statistics = self.core, self._all_statistics() if columns is None else self._statistics_of(columns)
         if indices is not None:
             wanted = column_from(indices)
             core = core.take(wanted)
@@ -92,6 +100,15 @@ class Entries:
         everything = self.load(())
         by_name = zip(everything.column_names, everything.columns, strict=True)
         return {name: column for name, column in by_name if is_statistic(name)}
+
+    def _statistics_of(self, columns: Collection[int]) -> dict[str, pa.ChunkedArray]:
+        found = {n: self.statistic(n) for column_id in columns for n in statistic_names(column_id)}
+        return {name: pa.chunked_array([column]) for name, column in found.items() if column is not None}
+
+
+def statistic_names(column_id: int) -> list[str]:
+    """The columns of a manifest that hold the statistics of a table's column, if they are there."""
+    return [f"{prefix}{column_id}" for prefix in STATISTIC_PREFIXES]
 
 
 def is_statistic(name: str) -> bool:

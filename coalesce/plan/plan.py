@@ -4,7 +4,7 @@ Making a plan touches only what it must. Entries become objects, conjuncts are j
 drawn up when it is asked for.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -53,9 +53,20 @@ class Plan:
     @cached_property
     def files(self) -> tuple[DataFile, ...]:
         """The files to read, as entries."""
+        return self._entries(None)
+
+    @cached_property
+    def files_to_scan(self) -> tuple[DataFile, ...]:
+        """The same, with the statistics only of the columns that the predicate asks about."""
+        return self._entries(Judge(self.predicate, self.version.schema).columns)
+
+    def _entries(self, columns: Collection[int] | None) -> tuple[DataFile, ...]:
         schema = self.version.schema
         return tuple(
-            f for m in self.manifests if len(m.files) for f in m.index.entries.files(m.files, m.components(schema))
+            file
+            for m in self.manifests
+            if len(m.files)
+            for file in m.index.entries.files(m.files, m.components(schema), columns)
         )
 
     def paths(self) -> Iterator[str]:

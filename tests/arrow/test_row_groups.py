@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coalesce.arrow.read import open_file
-from coalesce.arrow.row_groups import matching_groups
+from coalesce.arrow.row_groups import matching_parts
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.types import INT64, DecimalType, Field
@@ -33,7 +33,7 @@ def groups(
         path="f.parquet", spec_id=0, rows=len(column), bytes=path.stat().st_size, statistics=statistics or {}
     )
     with open_file(LocalStorage(directory), entry, version) as file:
-        return [g.index for g in matching_groups(file, bound(version, where))]
+        return [p.group for p in matching_parts(file, bound(version, where))]
 
 
 DATES = pa.array([1, 2, 20_000, 2**31 - 1, None, None], pa.date32())
@@ -110,7 +110,7 @@ def test_rows_that_nobody_says_are_in_order_may_lie_anywhere(tmp_path: Path) -> 
     tuples, counts = (("a",), ("b",)), (2, 2)
     entry = DataFile(path="f.parquet", spec_id=0, rows=4, bytes=1000, tuples=tuples, tuple_rows=counts, complete=True)
     with open_file(LocalStorage(tmp_path), entry, version) as file:
-        left = [g.index for g in matching_groups(file, bound(version, "app = 'a'"))]
+        left = [p.group for p in matching_parts(file, bound(version, "app = 'a'"))]
     assert {1, 3} <= set(left)
 
 
@@ -121,4 +121,4 @@ def test_a_column_of_nothing_but_null_is_null_in_every_row_group(tmp_path: Path)
     entry = DataFile(path="f.parquet", spec_id=0, rows=4, bytes=1000, tuples=((None,),), tuple_rows=(4,), complete=True)
     with open_file(LocalStorage(tmp_path), entry, version) as file:
         where = bound(version, "(app IS NULL AND n > 2) OR (app = 'a' AND n < 1)")
-        assert [g.index for g in matching_groups(file, where)] == [1]
+        assert [p.group for p in matching_parts(file, where)] == [1]

@@ -145,8 +145,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], int]]:
     calls: list[tuple[tuple[str, ...], int]] = []
     original = OpenFile.read
 
-    def read(self: OpenFile, fields: Any, groups: Any) -> pa.Table:
-        table = original(self, fields, groups)
+    def read(self: OpenFile, fields: Any, groups: Any, part: Any = None) -> pa.Table:
+        table = original(self, fields, groups, part)
         calls.append((tuple(f.name for f in fields), table.num_rows))
         return table
 

@@ -1,0 +1,121 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coalesce.arrow import encode
+from coalesce.arrow.places import places_of
+from coalesce.arrow.read import OpenFile, open_file
+from coalesce.arrow.row_groups import matching_parts
+from coalesce.arrow.write import write
+from coalesce.model.datafile import DataFile
+from coalesce.model.rule import small
+from coalesce.model.types import INT64, STRING
+from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE
+from tests.builders import bound, make_snapshot, make_version
+
+
+def entry(counts: list[int]) -> DataFile:
+    """An entry of the tuples ('0',), ('1',), … with so many rows each."""
+    tuples = tuple((str(i),) for i in range(len(counts)))
+    return DataFile(
+        path="f", spec_id=0, rows=sum(counts), bytes=1, tuples=tuples, tuple_rows=tuple(counts), complete=True
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from([TRUE, FALSE, NULL, ANYTHING])), min_size=1, max_size=8),
+    st.data(),
+)
+def test_parts_have_every_row_that_may_match(tuples: list[tuple[int, np.uint8]], data: st.DataObject) -> None:
+    """However tuples and row groups are cut: what is left out cannot match, and what is said to be known is so."""
+    file = entry([count for count, _ in tuples])
+    places = places_of(file)
+    outcome_of_row = [o for count, o in tuples for _ in range(count)]
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(file.rows - 1, 1)), max_size=3)) - {file.rows})
+    group_rows = np.diff([0, *(c for c in cuts if c < file.rows), file.rows]).tolist()
+    parts = places.parts(np.array([o for count, o in tuples if count], np.uint8), group_rows)
+    starts = [0, *np.cumsum(group_rows).tolist()]
+    seen: dict[int, bool | None] = {}
+    for part in parts:
+        assert 0 <= part.start < part.stop <= group_rows[part.group]
+        known = [None] * (part.stop - part.start) if part.matching is None else part.matching.tolist()
+        seen |= zip(range(starts[part.group] + part.start, starts[part.group] + part.stop), known, strict=True)
+    for row, outcome in enumerate(outcome_of_row):
+        if row not in seen:
+            assert not outcome & TRUE
+        elif seen[row] is not None:
+            assert outcome == TRUE if seen[row] else not outcome & TRUE
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8).filter(any), st.data())
+def test_components_are_those_of_the_rows(counts: list[int], data: st.DataObject) -> None:
+    """Any stretch of a file has the values that its tuples say, also where it begins or ends inside of one."""
+    file = entry(counts)
+    start = data.draw(st.integers(0, file.rows - 1))
+    stop = data.draw(st.integers(start + 1, file.rows))
+    all_rows = [str(i) for i, count in enumerate(counts) for _ in range(count)]
+    found = places_of(file).component(0, STRING, range(start, stop))
+    assert found.to_pylist() == all_rows[start:stop]
+
+
+def test_types_of_components() -> None:
+    """NULL is a value of a tuple like others, and numbers stay numbers."""
+    file = DataFile(path="f", spec_id=0, rows=5, bytes=1, tuples=((7,), (None,)), tuple_rows=(2, 3), complete=True)
+    assert places_of(file).component(0, INT64, range(1, 4)) == pa.array([7, None, None], pa.int64())
+
+
+ROWS = pa.table({"app": np.repeat(["a", "b", "c", "d"], 25), "n": range(100)})
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Up to which row each part of a row group was decoded."""
+    stops: list[int] = []
+    original = OpenFile._until
+
+    def until(self: OpenFile, stop: int, group: int, leaves: list[int]) -> pa.Table:
+        stops.append(stop)
+        return original(self, stop, group, leaves)
+
+    monkeypatch.setattr(OpenFile, "_until", until)
+    return stops
+
+
+def test_rows_behind_a_tuple_are_not_decoded(tmp_path: Path, decoded: list[int]) -> None:
+    """One of four tuples in a row group: what is before it has to be decoded, what comes after it has not."""
+    version = make_version(ROWS.schema, ["app"], small("app"))
+    snapshot = make_snapshot(tmp_path, version)
+    (file,) = write(snapshot, ROWS)
+    with open_file(snapshot.storage, file, version) as opened:
+        (part,) = matching_parts(opened, bound(version, "app = 'b'"))
+        assert (part.start, part.stop) == (25, 50)
+        assert part.matching is not None
+        assert part.matching.all()
+        found = opened.read(version.schema.fields, [0], range(25, 50))
+    assert found.to_pydict() == {"app": ["b"] * 25, "n": list(range(25, 50))}
+    assert decoded == [50]
+
+
+def test_partition_columns_are_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the tuples say of every row is taken from there, whole row groups or parts, one or several."""
+    monkeypatch.setattr(encode, "SHARED_ROW_GROUP_BYTES", 1000)
+    version = make_version(ROWS.schema, ["app"], small("app"))
+    snapshot = make_snapshot(tmp_path, version)
+    (file,) = write(snapshot, ROWS)
+    read: list[tuple[int, ...]] = []
+    original = OpenFile._stored
+
+    def stored(self: OpenFile, positions: list[int], *others: object) -> list[pa.ChunkedArray]:
+        read.append(tuple(positions))
+        return original(self, positions, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(OpenFile, "_stored", stored)
+    with open_file(snapshot.storage, file, version) as opened:
+        count = len(opened.group_rows)
+        assert opened.read([version.schema.field("app")], range(count)).column("app") == ROWS.column("app")
+        assert opened.read(version.schema.fields, range(count)).to_pydict() == ROWS.to_pydict()
+    assert read == [(), (0,)]
