@@ -14,7 +14,7 @@ from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import result_type
 from coalesce.model.types import AtomicType
 from coalesce.model.values import values_of
-from coalesce.table.layout import one_nan
+from coalesce.table.layout import may_be_nan, one_nan
 
 Codes = npt.NDArray[np.int64]
 
@@ -74,5 +74,7 @@ def _distinct(components: Sequence[pa.Array], types: Sequence[AtomicType], rows:
     first = np.empty(len(counts), np.int64)
     first[codes[::-1]] = np.arange(rows - 1, -1, -1)
     values = [values_of(t, c.take(pa.array(first))) for c, t in zip(components, types, strict=True)]
-    distinct: list[LogicalTuple] = [one_nan(t) for t in zip(*values, strict=True)] if values else [()]
+    distinct: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()]
+    if may_be_nan(types):
+        distinct = [one_nan(t) for t in distinct]
     return RowTuples(distinct, codes, counts.tolist())

@@ -7,6 +7,7 @@ a rule: files say themselves which tuples they hold.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import assert_never
 
@@ -95,12 +96,18 @@ def route(
             threshold = below * HYSTERESIS if was_alone else below
             if size is not None and size >= threshold:
                 return tuple_
-            shared = Group(group)
-            return tuple(shared if f.field_id in field_ids else v for f, v in zip(spec.fields, tuple_, strict=True))
+            shared = _group(group)
+            return tuple([shared if f.field_id in field_ids else v for f, v in zip(spec.fields, tuple_, strict=True)])
         case UnknownRule():
             raise unknown_kind(rule)
         case _:
             assert_never(rule)
+
+
+@lru_cache(maxsize=64)
+def _group(name: str) -> Group:
+    """The group of this name: a large write asks for the same one a hundred thousand times."""
+    return Group(name)
 
 
 def unknown_kind(rule: UnknownRule) -> UnsupportedFeature:

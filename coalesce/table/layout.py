@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
@@ -43,17 +44,17 @@ class Slice:
         return self.stop - self.start
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedFile:
     """A file to be written: its physical key and the rows that go into it, in order."""
 
     physical_key: PhysicalKey
     slices: tuple[Slice, ...]
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """How many rows the file will have."""
-        return sum(s.rows for s in self.slices)
+        return sum(s.stop - s.start for s in self.slices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +75,18 @@ def plan_files(
     spec: Spec,
     schema: Schema,
     known: Known | None = None,
+    in_order: Sequence[int] | None = None,
     max_tuples: int = MAX_TUPLES_PER_FILE,
 ) -> list[PlannedFile]:
     """The files for `rows[i]` rows of each distinct `tuples[i]`: together they have every row exactly once.
 
-    Files come in the order of their first tuple, and the slices of one physical key in Spark's order of tuples.
+    `in_order` is their `spark_order`, if it has been computed before. Files come in the order of their first
+    tuple, and the slices of one physical key in Spark's order of tuples.
     """
     types = spec.types(schema)
     keys = physical_keys(tuples, rows, bytes_per_row, rule, spec, types, known or Known())
-    in_order = spark_order(tuples, types)
     runs: dict[PhysicalKey, list[int]] = {}
-    for index in in_order:
+    for index in spark_order(tuples, types) if in_order is None else in_order:
         if rows[index] > 0:
             runs.setdefault(keys[index], []).append(index)
     target_rows = target / bytes_per_row
@@ -120,7 +122,7 @@ def physical_keys(
     known: Known,
 ) -> list[PhysicalKey]:
     """The physical key of each tuple; its size is what the table has of it and what this write adds."""
-    has_floats = not FLOATING.isdisjoint(types)
+    has_floats = may_be_nan(types)
     sizes, alone = known.sizes or {}, known.alone
     if has_floats:
         sizes, alone = {one_nan(t): size for t, size in sizes.items()}, {one_nan(t) for t in alone}
@@ -130,6 +132,11 @@ def physical_keys(
         size = sizes.get(same, 0) + int(count * bytes_per_row)
         keys.append(route(rule, spec, same, size, same in alone))
     return keys
+
+
+def may_be_nan(types: Sequence[AtomicType]) -> bool:
+    """Whether a tuple with components of these types may have a NaN."""
+    return not FLOATING.isdisjoint(types)
 
 
 def one_nan(tuple_: LogicalTuple) -> LogicalTuple:

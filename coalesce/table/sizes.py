@@ -16,7 +16,7 @@ from coalesce.plan.plan import make_plan
 from coalesce.plan.planner import LoadManifests, PlannedManifest
 from coalesce.plan.tuple_sums import tuple_sums
 from coalesce.predicate.expr import TRUE
-from coalesce.table.layout import Known, one_nan
+from coalesce.table.layout import Known, may_be_nan, one_nan
 from coalesce.table.tuples import among
 
 
@@ -39,7 +39,8 @@ def measured(version: Version, load: LoadManifests, tuples: Sequence[LogicalTupl
 def _add(planned: PlannedManifest, sizes: dict[LogicalTuple, int], alone: set[LogicalTuple]) -> None:
     sums = tuple_sums(planned)
     alone_here = sums.some(_ungrouped(planned.index))
-    tuples = map(one_nan, sums.tuples)
+    types = [planned.index.entries.tuple_type(field.field_id) for field in planned.spec.fields]
+    tuples = map(one_nan, sums.tuples) if may_be_nan(types) else sums.tuples
     for tuple_, size, by_itself in zip(tuples, sums.bytes.tolist(), alone_here.tolist(), strict=True):
         sizes[tuple_] = sizes.get(tuple_, 0) + int(size)
         if by_itself:
