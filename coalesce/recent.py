@@ -1,7 +1,11 @@
-"""A few things that were used last, by key: what is kept in memory because it will be asked for again."""
+"""A few things that were used last, by key: what is kept in memory because it will be asked for again.
+
+Everything that outlives the call it was made in is kept in one of these, so that a process that lives for months holds
+no more than it did after its first day.
+"""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -12,7 +16,9 @@ V = TypeVar("V")
 class Recent(Generic[K, V]):
     """Holds things for any thread; when they weigh more than `capacity`, those used longest ago go first.
 
-    Each weighs 1, or what `weight` says when it is used: things may grow. The last one used stays, whatever its weight.
+    Each weighs 1, or what `weight` says. Things may grow while they are held: each is weighed when it is used, and all
+    of them once as many uses have passed as there are things, so whatever grows is noticed though nobody asks for it
+    here. The last one used stays, whatever its weight.
     """
 
     def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
@@ -21,11 +27,12 @@ class Recent(Generic[K, V]):
         self._held: OrderedDict[K, V] = OrderedDict()
         self._weights: dict[K, int] = {}
         self._total = 0
+        self._uses = 0
         self._lock = Lock()
 
     @property
     def total(self) -> int:
-        """What all things weighed that are held, when each was used last."""
+        """What all things weighed that are held, when each was weighed last."""
         return self._total
 
     def __len__(self) -> int:
@@ -48,6 +55,13 @@ class Recent(Generic[K, V]):
             self._held[key] = value
             self._used(key, value)
 
+    def forget(self, keys: Iterable[K]) -> None:
+        """Let go of what is held under `keys`, if it is."""
+        with self._lock:
+            for key in keys:
+                if self._held.pop(key, None) is not None:
+                    self._total -= self._weights.pop(key)
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
@@ -57,9 +71,17 @@ class Recent(Generic[K, V]):
 
     def _used(self, key: K, value: V) -> None:
         self._held.move_to_end(key)
-        weight = self._weight(value)
-        self._total += weight - self._weights.get(key, 0)
-        self._weights[key] = weight
+        self._weigh(key, value)
+        self._uses += 1
+        if self._uses > len(self._held):
+            self._uses = 0
+            for other, held in self._held.items():
+                self._weigh(other, held)
         while self._total > self.capacity and len(self._held) > 1:
             dropped, _ = self._held.popitem(last=False)
             self._total -= self._weights.pop(dropped)
+
+    def _weigh(self, key: K, value: V) -> None:
+        weight = self._weight(value)
+        self._total += weight - self._weights.get(key, 0)
+        self._weights[key] = weight

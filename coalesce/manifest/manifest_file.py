@@ -22,6 +22,7 @@ from coalesce.model.entries import Entries, columns_of, is_statistic, sort_order
 from coalesce.model.spec import Spec
 from coalesce.model.types import AtomicType, Value, is_atomic
 from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef
+from coalesce.recent import Recent
 
 _FORMAT_VERSION, _SPEC_ID = "coalesce.format_version", "coalesce.spec_id"
 _MAX_BOUND_LENGTH = 256  # a longer string or binary bound would bloat every later version file
@@ -91,11 +92,11 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     if "sha256:" + hashlib.sha256(data).hexdigest() != ref.digest:
         raise CorruptMetadata(ref.path, "its digest is not the one that was committed: the file is damaged.")
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        _check_unique(file.schema_arrow.names, ref)
-        names = [n for n in file.schema_arrow.names if not is_statistic(n)]
+        opened = _Opened(data)
+        file = opened.file
+        _check_unique(opened.names, ref)
         # One column is most of a manifest, so threads would save little, and to start them costs a first plan more.
-        core = file.read(columns=names, use_threads=False).combine_chunks()
+        core = file.read(columns=[n for n in opened.names if not is_statistic(n)], use_threads=False).combine_chunks()
         core.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptMetadata(ref.path, f"it is not a readable Parquet file: {error}.") from error
@@ -103,12 +104,33 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     _check_columns(core.schema, file.metadata.metadata or {}, ref, spec)
     _check_entries(core, ref)
 
-    there = dict.fromkeys(file.schema_arrow.names)
+    if not any(is_statistic(n) for n in opened.names):
+        return Entries(ref.spec_id, field_ids, _inherit(core, ref))
+    _OPENED.put(ref.digest, opened)
 
     def load(wanted: Sequence[str]) -> pa.Table:
-        return file.read(columns=[n for n in (wanted or there) if n in there and (wanted or is_statistic(n))])
+        found = _OPENED.get(ref.digest)
+        if found is None:
+            found = _Opened(data)
+            _OPENED.put(ref.digest, found)
+        there = found.names if not wanted else {*found.names}.intersection(wanted)
+        return found.file.read(columns=[n for n in there if is_statistic(n)])
 
     return Entries(ref.spec_id, field_ids, _inherit(core, ref), load, unread=len(data))
+
+
+class _Opened:
+    """A manifest that is open to be read: its footer, decoded, takes many times the bytes that it has in the file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.file = pq.ParquetFile(pa.BufferReader(data))
+        self.names: list[str] = self.file.schema_arrow.names
+        self.nbytes: int = len(data) + _OPENED_BYTES + _OPENED_COLUMN_BYTES * self.file.metadata.num_columns
+
+
+_OPENED_BYTES, _OPENED_COLUMN_BYTES = 14_000, 2_000  # as measured
+# Statistics are mostly asked for right after a manifest was read, or never.
+_OPENED: Recent[str, _Opened] = Recent(16 * 1024 * 1024, lambda opened: opened.nbytes)  # by the manifest's digest
 
 
 def _inherit(core: pa.Table, ref: ManifestRef) -> pa.Table:

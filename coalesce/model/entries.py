@@ -10,6 +10,7 @@ of them until one is looked at. The columns are those of `manifests/FORMAT.md`:
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,9 @@ STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
 
 # Reads columns of statistics by name; what is not there is left out of the answer.
 LoadColumns = Callable[[Sequence[str]], pa.Table]
+
+
+_ARRAY_BYTES = 1_000  # what Arrow and Python take for a column however short, as measured
 
 
 def _nothing_more(_: Sequence[str]) -> pa.Table:
@@ -59,10 +63,25 @@ class Entries:
     def statistic(self, name: str) -> pa.Array | None:
         """The column of statistics called `name`, such as `lower_3`; None if the manifest has none."""
         if name not in self._statistics:
-            loaded = self.load([name])
-            self._statistics[name] = loaded.column(name) if name in loaded.column_names else None
+            # Those of one column are mostly wanted together, and to load them at once costs what one does.
+            column_id = name.rpartition("_")[2]
+            wanted = [f"{prefix}{column_id}" for prefix in STATISTIC_PREFIXES]
+            loaded = self.load(wanted)
+            there = loaded.column_names
+            self._statistics.update({n: loaded.column(n) if n in there else None for n in wanted})
         column = self._statistics[name]
         return None if column is None else whole(column)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory they take, with the statistics that were loaded so far."""
+        loaded = [column for column in [*self._statistics.values()] if column is not None]
+        arrays = len(self.core.column_names) + len(self.field_ids) + 2 + len(loaded)
+        return self._core_bytes + self.unread + arrays * _ARRAY_BYTES + sum(int(column.nbytes) for column in loaded)
+
+    @cached_property
+    def _core_bytes(self) -> int:
+        return int(self.core.get_total_buffer_size())
 
     def file(self, index: int) -> DataFile:
         """Entry number `index` as an object."""

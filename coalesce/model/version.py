@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from coalesce.errors import UnsupportedFeature
-from coalesce.model.rule import Rule, UnknownRule, unknown_kind
+from coalesce.model.rule import Groups, Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec
 from coalesce.model.types import AtomicType, Value
 
 FORMAT_VERSION = 1
+
+MANIFEST_REF_BYTES = 1_500  # about how much memory one takes
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -127,6 +129,15 @@ class Version:
     def bytes(self) -> int:
         """How many bytes the data files have together."""
         return sum(m.bytes for m in self.manifests)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the version takes; `max_column_id` stands for the number of columns, inner ones too."""
+        members = sum(
+            len(values) for rule in self.rules if isinstance(rule, Groups) for values in rule.members.values()
+        )
+        pairs = len(self.applied) + len(self.properties) + members
+        return 4_000 + 900 * self.max_column_id + MANIFEST_REF_BYTES * len(self.manifests) + 150 * pairs
 
     def check_writable(self) -> None:
         """Refuse to write a table with a writer feature or a kind of rule that this release does not know.

@@ -7,10 +7,11 @@ an IN-list, a range or a prefix on any field is a slice of that field's own orde
 and kept with the manifest; nothing here knows a predicate's meaning beyond asking domains.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from typing import Any, Protocol, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -33,10 +34,22 @@ from coalesce.predicate.tuple_domains import component_domain
 Positions = npt.NDArray[np.int64]
 
 # What the index takes, once all of it is built
+_INDEX_BYTES = 10_000  # for an index of any size: its arrays and dictionaries themselves
 _POSTING_BYTES = 20  # for a posting: its file, rows and tuple, its place in the order of files
 _TUPLE_BYTES = 8  # for a tuple: where its postings start
 _COMPONENT_BYTES = 12  # for a component of a tuple: its code, its place in the component's order
 _CODE_BYTES, _OBJECT_BYTES = 16, 64  # for a value in a domain: its codes, a Python object if its type has no keys
+
+
+class Weighed(Protocol):
+    """What knows how much memory it takes."""
+
+    @property
+    def nbytes(self) -> int:
+        """In bytes."""
+
+
+Derived = TypeVar("Derived", bound=Weighed)
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,8 @@ class ManifestIndex:
         self._domains: dict[tuple[int, AtomicType], Domain] = {}
         self._physical_domains: dict[tuple[int, AtomicType], Domain] = {}
         self._statistics: dict[tuple[int, AtomicType], Domain | None] = {}
-        self._domains_bytes = 0
+        self._derived: dict[object, Any] = {}
+        self._grown = 0  # bytes of all these
 
     @property
     def nbytes(self) -> int:
@@ -90,11 +104,15 @@ class ManifestIndex:
         postings = self._posting_total
         tuples = self.tuple_count if "_built" in self.__dict__ else postings  # each once, as far as is known
         per_tuple = _TUPLE_BYTES + _COMPONENT_BYTES * len(self.entries.field_ids)
-        return self._entries_bytes + postings * _POSTING_BYTES + tuples * per_tuple + self._domains_bytes
+        return _INDEX_BYTES + self.entries.nbytes + postings * _POSTING_BYTES + tuples * per_tuple + self._grown
 
-    @cached_property
-    def _entries_bytes(self) -> int:
-        return int(self.entries.core.nbytes) + self.entries.unread
+    def derived(self, key: object, make: Callable[[], Derived]) -> Derived:
+        """What others make of the index for themselves and want to find here again; it counts like all the rest."""
+        if key not in self._derived:
+            found = make()
+            self._grown += found.nbytes
+            self._derived[key] = found
+        return cast(Derived, self._derived[key])
 
     @cached_property
     def _posting_total(self) -> int:
@@ -186,7 +204,7 @@ class ManifestIndex:
         key = (field.field_id, source_type)
         if key not in self._domains:
             values = self.component(position).values
-            self._domains_bytes += _domain_bytes(source_type, values)
+            self._grown += _domain_bytes(source_type, values)
             self._domains[key] = _shared_domain(field.transform, source_type, values)
         return self._domains[key]
 
@@ -229,6 +247,7 @@ class ManifestIndex:
             core = self.entries.core
             values = whole(core.column(f"physical_value_{field.field_id}"))
             known = flags(core.column("physical_known")) & is_null(core.column(f"physical_group_{field.field_id}"))
+            self._grown += _domain_bytes(source_type, values)
             self._physical_domains[key] = _where_known(field, source_type, values, known)
         return self._physical_domains[key]
 
@@ -239,7 +258,7 @@ class ManifestIndex:
             self._statistics[key] = _statistics_domain(self.entries, column_id, type_, self.rows)
             for name in ("lower", "upper"):
                 column = self.entries.statistic(f"{name}_{column_id}")
-                self._domains_bytes += 0 if column is None else _domain_bytes(type_, column)
+                self._grown += 0 if column is None else _domain_bytes(type_, column)
         return self._statistics[key]
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from coalesce.model.datafile import DataFile
-from coalesce.model.version import Version
+from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifests, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report, shortened
@@ -121,6 +121,40 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<plan for {shortened(to_sql(self.predicate))}: {self.file_count} of {self.version.files} files>"
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A plan without the indexes of its manifests, to be kept.
+
+    Those are large, and held where there is a bound to them; a plan that is kept must not hold them beyond that.
+    """
+
+    version: Version
+    predicate: Bound
+    load: LoadManifests
+    opaque: JudgeOpaque | None
+    refs: tuple[ManifestRef, ...]
+    manifests: tuple[Callable[[ManifestIndex], PlannedManifest], ...]
+    nbytes: int
+
+    @staticmethod
+    def of(plan: Plan) -> "Outline":
+        """What to keep of a plan."""
+        return Outline(
+            plan.version,
+            plan.predicate,
+            plan.load,
+            plan.opaque,
+            tuple(m.ref for m in plan.manifests),
+            tuple(m.without_index() for m in plan.manifests),
+            plan.version.nbytes + sum(m.nbytes for m in plan.manifests),
+        )
+
+    def plan(self) -> Plan:
+        """The plan, with the indexes as they are held, or as they are loaded once more."""
+        indexes = zip(self.manifests, self.load(self.refs), strict=True)
+        return Plan(self.version, self.predicate, tuple(put_in(i) for put_in, i in indexes), self.load, self.opaque)
 
 
 def make_plan(version: Version, predicate: Bound, load: LoadManifests, opaque: JudgeOpaque | None = None) -> Plan:

@@ -5,7 +5,6 @@ is judged by its physical key and statistics alone. Every judgement is the same 
 the predicate be TRUE here?
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from coalesce.model.spec import Spec, field_type
 from coalesce.model.transforms import Identity, result_type
 from coalesce.model.types import AtomicType, Value
 from coalesce.model.values import Components, column_of, values_of
-from coalesce.model.version import FieldBounds, ManifestRef, Version
+from coalesce.model.version import MANIFEST_REF_BYTES, FieldBounds, ManifestRef, Version
 from coalesce.plan.index import Component, ManifestIndex, Positions
 from coalesce.predicate.alternatives import by_values
 from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
@@ -36,6 +35,7 @@ from coalesce.predicate.outcomes import (
     possible,
 )
 from coalesce.predicate.tuple_domains import bounds_domain
+from coalesce.recent import Recent
 
 _FEW = 4  # search if it leaves less than one tuple in so many; else judging all of them in one go is as fast
 
@@ -66,6 +66,18 @@ class PlannedManifest:
     outcomes: Outcomes
     unknown_files: Positions
     unknown_outcomes: Outcomes
+
+    def without_index(self) -> Callable[[ManifestIndex], "PlannedManifest"]:
+        """The same, as soon as it is given the index: manifests never change, nor do positions in them."""
+        rest = (self.files, self.postings, self.outcomes, self.unknown_files, self.unknown_outcomes)
+        ref, spec = self.ref, self.spec
+        return lambda index: PlannedManifest(ref, spec, index, *rest)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes without the index."""
+        rest = (self.files, self.postings, self.outcomes, self.unknown_files, self.unknown_outcomes)
+        return sum(array.nbytes for array in rest)
 
     def only(self, wanted: Mask) -> "PlannedManifest":
         """The same for some of the files: `wanted` says which, for every file of the manifest."""
@@ -319,8 +331,9 @@ def _add_statistics(domains: Domains, statistics: Domains, files: npt.NDArray[np
 
 _Bounds = list[tuple[Spec, tuple[ManifestRef, ...], Domains]]
 # A version's bounds never change, but a stream reads them with the columns of a later version, which may be wider.
-_BOUNDS: OrderedDict[tuple[str, tuple[AtomicType | None, ...]], _Bounds] = OrderedDict()
-_BOUNDS_KEPT = 16
+_BOUNDS: Recent[tuple[str, tuple[AtomicType | None, ...]], _Bounds] = Recent(
+    16 * 1024 * 1024, lambda bounds: sum(MANIFEST_REF_BYTES * len(refs) for _, refs, _ in bounds)
+)
 
 
 def _bounds_of(version: Version) -> _Bounds:
@@ -334,9 +347,7 @@ def _bounds_of(version: Version) -> _Bounds:
             refs = tuple(m for m in version.manifests if m.spec_id == spec.spec_id)
             if refs:
                 found.append((spec, refs, _manifest_domains(spec, version.schema, refs)))
-        _BOUNDS[key] = found
-        while len(_BOUNDS) > _BOUNDS_KEPT:
-            _BOUNDS.popitem(last=False)
+        _BOUNDS.put(key, found)
     return found
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 
 from coalesce.errors import StorageError
+from coalesce.recent import Recent
 from coalesce.storage.base import (
     Listing,
     StoredFile,
@@ -44,17 +45,21 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_DIRECTORY_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
+_DURABLE = 1024  # directories
+
+
 class LocalStorage:
     """The files under the directory `directory`; `root` is what the user called it."""
 
     def __init__(self, directory: str | os.PathLike[str], *, root: str | None = None):
         self._directory = os.path.abspath(directory)
         self._root = os.fspath(directory) if root is None else root
-        self._durable: set[str] = set()  # directories whose own names are known to be on the disk
+        # Directories whose own names are known to be on the disk; each write has some that are never used again.
+        self._durable: Recent[str, bool] = Recent(_DURABLE)
 
-    def __getstate__(self) -> dict[str, object]:
+    def __reduce__(self) -> tuple[object, ...]:
         # What is known of this machine's disk is not known of another's.
-        return {**self.__dict__, "_durable": set()}
+        return _received, (self._directory, self._root)
 
     @property
     def root(self) -> str:
@@ -238,7 +243,7 @@ class LocalStorage:
         with suppress(FileExistsError):
             os.mkdir(directory)
         _sync_directory(parent)
-        self._durable.add(directory)
+        self._durable.put(directory, True)
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[None]:
@@ -260,6 +265,10 @@ class LocalStorage:
         number = error.errno if isinstance(error, OSError) else None
         reason = str(error) if number is None else os.strerror(number).lower()
         return storage_failed(verb, self._root, path, reason + _ADVICE.get(number or 0, ""))
+
+
+def _received(directory: str, root: str) -> LocalStorage:
+    return LocalStorage(directory, root=root)
 
 
 def _stored(path: str, status: os.stat_result) -> StoredFile:

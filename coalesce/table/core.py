@@ -68,7 +68,9 @@ class Core:
     def refresh(self) -> None:
         """Move on to the newest version, unless pinned."""
         if not self.pinned:
-            self.version = self.log.load(self.log.newest())
+            before, self.version = self.version, self.log.load(self.log.newest())
+            if before.commit_id != self.version.commit_id:
+                self.manifests.superseded(before, self.version)
 
     def at(self, number: int) -> "Core":
         """The table as it was at a version, to stay there."""

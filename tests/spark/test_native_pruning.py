@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coalesce
+from coalesce.plan.report import make_report
 from coalesce.table.commit.manifests import SHARED_CACHE
 from coalesce.table.table import Table
 from tests.spark.events import DAYS, make_events
@@ -159,6 +160,23 @@ def test_explain_shows_the_index(events: Table, mode: str) -> None:
     assert f"coalesce v3: 1 of {total} files" in text
     assert "manifests " in text
     assert "logical tuples 3, statistics 1" in text
+
+
+def test_nobody_explains_what_nobody_looks_at(events: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimizer's estimates need no report of the stages; explain() makes one for each scan, however often."""
+    made: list[object] = []
+
+    def counting(*arguments: Any) -> Any:
+        made.append(arguments)
+        return make_report(*arguments)
+
+    monkeypatch.setattr("coalesce.spark.source.queries.make_report", counting)
+    frame = events.read().where("dt = DATE '2026-05-03' AND k < 101")
+    frame._jdf.queryExecution().optimizedPlan().stats()
+    assert made == []
+    for _ in range(2):
+        assert "logical tuples 3, statistics 1" in explained(frame)
+    assert len(made) == 1
 
 
 def test_last_scan(events: Table) -> None:

@@ -6,25 +6,29 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coalesce
 from coalesce.errors import CorruptMetadata
+from coalesce.manifest import manifest_file
 from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import from_files
 from coalesce.model.types import STRING
 from coalesce.plan.index import ManifestIndex
+from coalesce.plan.plan import Outline
 from coalesce.predicate.expr import InSet, Reference
 from coalesce.storage.local import LocalStorage
 from coalesce.table.commit.manifests import ManifestCache, Manifests
 from coalesce.table.table import Table, core_of
 from tests.builders import make_version
-from tests.table.examples import add_files, create
+from tests.table.examples import add_files, create, events
 
 APPS = pa.schema([("app", pa.string()), ("n", pa.int64())])
 
@@ -132,6 +136,74 @@ def test_what_an_index_grows_by_counts(tmp_path: Path) -> None:
     assert len(cache) == 2
     cache.clear()
     assert (len(cache), cache.total) == (0, 0)
+
+
+def test_a_writer_holds_the_manifests_of_its_version_and_no_others(tmp_path: Path) -> None:
+    """Those that were merged or rewritten go with the commit that did it, however many commits there are."""
+    table = make_table(tmp_path, 0)
+    cache = core_of(table).manifests.cache
+    for n in range(60):
+        add_files(table, [f"app-{n:03d}"])
+        table.plan("app LIKE 'app-0%'")
+        assert len(cache) == len(table.state.manifests)
+    table.delete("app = 'app-003'")
+    table.plan()
+    assert len(cache) == len(table.state.manifests)
+
+
+def test_a_reader_that_follows_a_table_holds_the_manifests_of_its_version(tmp_path: Path) -> None:
+    """What another process has merged is let go of by a refresh; a table that stays at a version reads it again."""
+    table = make_table(tmp_path, 3)
+    reader = make_reader(table)
+    cache = core_of(reader).manifests.cache
+    old = reader.at(version=3)
+    for n in range(40):
+        add_files(table, [f"more-{n:03d}"])
+        reader.refresh().plan()
+        assert len(cache) == len(reader.state.manifests)
+    assert old.plan().file_count == 300
+
+
+def test_a_plan_that_is_kept_holds_no_index(tmp_path: Path) -> None:
+    """It has the same files and the same report when it is wanted again, from manifests that are read once more."""
+    table = make_table(tmp_path, 5)
+    cache = core_of(table).manifests.cache
+    plan = table.plan("app LIKE 'app-00%' AND id > 5")
+    outline = Outline.of(plan)
+    files, report, index = plan.files, plan.report, weakref.ref(plan.manifests[0].index)
+    del plan
+    cache.clear()
+    gc.collect()
+    assert index() is None
+    again = outline.plan()
+    assert (again.files, again.report) == (files, report)
+    assert 0 < outline.nbytes < 1_000_000
+
+
+def test_statistics_are_read_together_and_the_file_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four statistics of a column cost one read; that the decoded footer was let go of only costs opening it again."""
+    table = make_table(tmp_path, 0)
+    table.append(events("A", range(100)))
+    index = next(core_of(table).manifests.load_all(table.state.manifests, table.state))
+    manifest_file._OPENED.clear()
+    opened: list[object] = []
+    parquet = pq.ParquetFile
+
+    def counting(source: object) -> object:
+        opened.append(source)
+        return parquet(source)
+
+    monkeypatch.setattr(pq, "ParquetFile", counting)
+    before = index.nbytes
+    assert index.entries.statistic("lower_3").to_pylist() == [0]  # type: ignore[union-attr]
+    for name in ("upper_3", "null_count_3", "nan_count_3", "lower_3"):
+        index.entries.statistic(name)
+    index.entries.statistic("lower_1")
+    assert len(opened) == 1
+    assert index.nbytes > before
+    assert index.entries.file(0).statistics[3].upper == 99
 
 
 def test_one_manifest_stays_however_large(tmp_path: Path) -> None:

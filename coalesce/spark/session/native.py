@@ -116,6 +116,7 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "resolve": _resolve,
     "location": lambda question, _: location(question["options"]),
     "estimate": queries.estimate,
+    "describe": queries.described,
     "list": queries.listing,
     "floats": queries.floats,
     "insert": _insert,

@@ -13,10 +13,8 @@ number say which further columns its entries know.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from threading import Lock
+from functools import cached_property, partial
 from typing import cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -128,23 +126,17 @@ class ByFile:
     values: pa.Array
     known: Mask
 
-
-_lock = Lock()
-_by_manifest: WeakKeyDictionary[ManifestIndex, dict[int, ByFile]] = WeakKeyDictionary()
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.values.nbytes) + self.known.nbytes
 
 
 def by_file(index: ManifestIndex, spec: Spec, column_id: int) -> ByFile:
     """What a manifest's entries say of a column that is a partition field of their spec."""
-    with _lock:
-        held = _by_manifest.setdefault(index, {})
-        found = held.get(column_id)
-    if found is None:
-        position = spec.identity_position(column_id)
-        assert position is not None
-        found = _by_file(index, spec, position)
-        with _lock:
-            held[column_id] = found
-    return found
+    position = spec.identity_position(column_id)
+    assert position is not None
+    return index.derived((ByFile, column_id), partial(_by_file, index, spec, position))
 
 
 def _type(field: Field) -> AtomicType:

@@ -1,10 +1,11 @@
 """What Spark asks of a table it reads, and the answers: which version, how much of it, which files.
 
-The three questions arrive through the bridge, on whichever thread of Spark's asks:
+The questions arrive through the bridge, on whichever thread of Spark's asks:
 
     resolve    at analysis: the columns of the version a query reads
     estimate   in the optimizer: how much the query's filters leave
     listing    when the scan begins: the files
+    described  when somebody looks at the query: what each stage of the plan left
 
 Filters arrive as SQL, each with the time zone it is written in. One that does not parse or bind is left out: its files
 are kept, and Spark, which has all filters too, checks the rows.
@@ -22,7 +23,7 @@ from pyspark.sql import types as spark_types
 from coalesce.errors import PredicateError
 from coalesce.model.schema import Schema, all_fields
 from coalesce.model.types import FLOATING, AtomicType, Field
-from coalesce.plan.plan import Plan
+from coalesce.plan.plan import Outline, Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.plan.report import Report, counted, human_bytes, make_report
 from coalesce.predicate.bind import bind
@@ -44,8 +45,9 @@ Question = Mapping[str, Any]
 
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 
-_plans: Recent[tuple[object, ...], Plan] = Recent(64)  # from the optimizer to the scan
-_last_scans: Recent[tuple[str, str], Plan] = Recent(256)  # by place and table id
+_KEPT: Final = 32 * 1024 * 1024
+_plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # from the optimizer to the scan
+_last_scans: Recent[tuple[str, str], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by place and table id
 
 
 # --- resolve -----------------------------------------------------------------------------------------------------
@@ -122,18 +124,23 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
 
 
 def estimate(question: Question, evaluator: Any) -> str:
-    """How much the filters leave, for the optimizer; and what became of it, stage by stage, for people."""
+    """How much the filters leave, for the optimizer."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
     left_bytes, left_rows = matching(plan)
-    return json.dumps({"bytes": left_bytes, "rows": left_rows, "description": _description(plan)})
+    return json.dumps({"bytes": left_bytes, "rows": left_rows})
+
+
+def described(question: Question, evaluator: Any) -> str:
+    """What became of the files, stage by stage, for people; it takes longer than the plan itself."""
+    return json.dumps({"description": _description(_plan(question, _recall(question), evaluator))})
 
 
 def listing(question: Question, evaluator: Any) -> str:
     """The files to read, as `PlannedFiles.java` takes them."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    _last_scans.put((found.storage.uri(""), found.version.table_id), plan)
+    _last_scans.put((found.storage.uri(""), found.version.table_id), Outline.of(plan))
     return list_files(plan, found.constants, question.get("part"))
 
 
@@ -155,7 +162,7 @@ def _no_nan(planned: PlannedManifest, column: Field) -> bool:
 def last_scan(root: str, table_id: str) -> Report | None:
     """The report of the newest scan of the table that lies there that has begun in this process."""
     plan = _last_scans.get((root, table_id))
-    return None if plan is None else plan.report
+    return None if plan is None else plan.plan().report
 
 
 def _recall(question: Question) -> QueriedVersion:
@@ -169,12 +176,13 @@ def _plan(question: Question, found: QueriedVersion, evaluator: Any) -> Plan:
     """
     scan = question.get("scan")
     key = (scan, question["key"], question["settings"], frozenset(question["filters"]))
-    plan = None if scan is None else _plans.get(key)
-    if plan is None:
-        predicate = normalize(_predicate(question, found))
-        plan = found.plan(predicate, Catalyst(found.version.schema, evaluator.evaluate))
-        if scan is not None:
-            _plans.put(key, plan)
+    kept = None if scan is None else _plans.get(key)
+    if kept is not None:
+        return kept.plan()
+    predicate = normalize(_predicate(question, found))
+    plan = found.plan(predicate, Catalyst(found.version.schema, evaluator.evaluate))
+    if scan is not None:
+        _plans.put(key, Outline.of(plan))
     return plan
 
 

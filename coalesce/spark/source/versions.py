@@ -62,7 +62,8 @@ class QueriedVersion:
 
 
 _storages: Recent[str, Storage] = Recent(256)
-_versions: Recent[str, QueriedVersion] = Recent(256)
+_versions: Recent[str, QueriedVersion] = Recent(32 * 1024 * 1024, lambda found: found.version.nbytes)
+_newest: Recent[tuple[str, str], Version] = Recent(8 * 1024 * 1024, lambda version: version.nbytes)  # by place and id
 
 
 def remember(storage: Storage, version: Version) -> QueriedVersion:
@@ -77,7 +78,18 @@ def remember(storage: Storage, version: Version) -> QueriedVersion:
     if found is None:
         found = QueriedVersion(key, storage, version)
         _versions.put(key, found)
+        _move_on(storage, version)
     return found
+
+
+def _move_on(storage: Storage, version: Version) -> None:
+    """Let go of manifests that the newest version of a table had, if this is a newer one without them."""
+    place = storage.uri(""), version.table_id
+    before = _newest.get(place)
+    if before is None or before.number < version.number:
+        _newest.put(place, version)
+        if before is not None:
+            Manifests(storage).superseded(before, version)
 
 
 def storage_at(location: str, spark: SparkSession | None) -> Storage:

@@ -30,7 +30,7 @@ from coalesce.recent import Recent
 from coalesce.storage.base import Listing, Storage, StoredFile
 
 _AT_ONCE = 16  # versions that are read at the same time: most of it is waiting for the store
-_REMEMBERED = 64  # decoded versions kept per table; they never change
+_REMEMBERED = 8 * 1024 * 1024  # bytes of decoded versions kept per table; they never change
 
 
 class Log:
@@ -38,7 +38,8 @@ class Log:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._remembered: Recent[int, tuple[bytes, Version]] = Recent(_REMEMBERED)  # with the digests of their files
+        # With the digests of their files.
+        self._remembered: Recent[int, tuple[bytes, Version]] = Recent(_REMEMBERED, lambda known: known[1].nbytes)
         self._parts = Parts()  # of the version that was read last
         self._newest_seen: int | None = None
         self._newest_file: StoredFile | None = None  # as it was listed, if it was

@@ -80,6 +80,14 @@ class Manifests:
         path = f"{self.storage.uri('')}\0{ref.path}"
         return f"{path} as {became_late}" if became_late else path
 
+    def superseded(self, old: Version, new: Version) -> None:
+        """Let go of the manifests that `old` has and `new` has not: merged or rewritten, and hardly asked for again.
+
+        Whoever still reads the old version reads them again.
+        """
+        kept = {ref.path for ref in new.manifests}
+        self.cache.forget(self.key(ref, old) for ref in old.manifests if ref.path not in kept)
+
     def _decoded(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         entries = decode_manifest(self._read(ref, version), ref, version.spec_by_id(ref.spec_id))
         return ManifestIndex(dates_as_timestamps(entries, _may_have_been_dates(version, ref.spec_id)))

@@ -139,6 +139,7 @@ class Transaction:
             version = self._next(head, self._written)
             if self._created(version):
                 self._delete({*self._begun}.difference(ref.path for ref in version.manifests))
+                self.manifests.superseded(head, version)
                 return version
             time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
         raise CommitConflict(

@@ -40,6 +40,7 @@ public class PlannedFiles implements FileIndex {
   private final Map filters; // what the query asks of every row of this scan, by `Filters.bySql`
   private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
   private final Object part; // the number of the part these files are, or null for all of them
+  private volatile String described; // once somebody has asked
   private final boolean dated; // whether the query may ask when files were written
 
   private PlannedFiles(
@@ -191,8 +192,22 @@ public class PlannedFiles implements FileIndex {
     return Option.empty();
   }
 
+  /** What a scan is called in explain(), which Python is asked for when somebody looks. */
   String description() {
-    return (String) (estimate == null ? table : estimate).get("description");
+    if (described == null) {
+      String whole = (String) table.get("description");
+      if (estimate == null || estimate == table) {
+        return whole;
+      }
+      try {
+        Map question = question("describe", filters);
+        question.put("scan", estimate.get("scan"));
+        described = (String) Bridge.read(Bridge.ask(question, new Evaluator(filters))).get("description");
+      } catch (RuntimeException gone) {
+        return whole; // it is no more than a name, and Spark shows it in error messages too
+      }
+    }
+    return described;
   }
 
   /**
