@@ -2,10 +2,11 @@
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coalesce.errors import SchemaError
+from coalesce.model.columns import column_from, numbers
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.entries import value_range
 from coalesce.model.schema import Schema
@@ -17,10 +18,10 @@ MAX_BOUND_LENGTH: Final = 32
 
 
 def statistics_of(rows: pa.Table, schema: Schema) -> dict[int, ColumnStatistics]:
-    """Statistics of every atomic column, by column id, of rows that carry the schema's names and types."""
+    """Statistics of every atomic column, by column id, of rows that carry the schema's names, order and types."""
     return {
-        field.id: column_statistics(type_, rows.column(field.name))
-        for field in schema
+        field.id: column_statistics(type_, column)
+        for field, column in zip(schema, rows.columns, strict=True)
         if (type_ := schema.atomic(field.id)) is not None
     }
 
@@ -34,9 +35,9 @@ def column_statistics(type_: AtomicType, column: pa.ChunkedArray) -> ColumnStati
     nan_count = None
     null_count = column.null_count
     if type_ in FLOATING:
-        is_nan = pc.is_nan(column)
-        nan_count = pc.sum(is_nan).as_py() or 0
-        column = column.filter(pc.invert(is_nan)) if nan_count else column
+        is_nan = np.isnan(numbers(column, null=0.0))
+        nan_count = int(np.count_nonzero(is_nan))
+        column = column.filter(column_from(~is_nan)) if nan_count else column
     try:
         lower, upper = value_range(type_, column)
     except SchemaError:  # a string that is not UTF-8: its bytes have a place in the order, but no text says which

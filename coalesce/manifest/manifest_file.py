@@ -78,8 +78,18 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
 
 def _parquet(table: pa.Table, metadata: dict[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
-    # Without Arrow's copy of the schema: what Parquet itself says of the columns is all that the format promises.
-    with pq.ParquetWriter(sink, table.schema, compression="zstd", write_statistics=False, store_schema=False) as writer:
+    names = table.column_names
+    components = [f"tuples.list.element.{member.name}" for member in table.schema.field("tuples").type.value_type]
+    with pq.ParquetWriter(
+        sink,
+        table.schema,
+        compression="zstd",
+        write_statistics=False,
+        # A wide table has thousands of statistics, and a dictionary would be a second page of each.
+        use_dictionary=[n for n in names if n != "tuples" and not is_statistic(n)] + components,
+        # Without Arrow's copy of the schema: what Parquet itself says of the columns is all that the format promises.
+        store_schema=False,
+    ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(metadata)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

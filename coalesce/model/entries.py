@@ -22,7 +22,7 @@ from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
-from coalesce.model.types import DATE, FLOATING, AtomicType, Value
+from coalesce.model.types import DATE, FLOATING, INTEGRAL_BITS, TEMPORAL, AtomicType, Value
 from coalesce.model.values import Components, column_of, values_of
 
 STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
@@ -242,17 +242,22 @@ def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return np.diff(until[offsets])
 
 
-def value_range(type_: AtomicType, column: pa.Array) -> tuple[Value, Value]:
+def value_range(type_: AtomicType, column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value]:
     """The smallest and the greatest value in Spark's order, NaN above everything; (None, None) if all are NULL."""
-    if type_ in FLOATING:
-        is_nan = pc.fill_null(pc.is_nan(column), False)
-        numbers = column.filter(pc.invert(is_nan))
-        if pc.any(is_nan).as_py():
-            lower = pc.min(numbers).as_py()
-            return float("nan") if lower is None else lower, float("nan")
-        column = numbers
+    if type_ in FLOATING or type_ in INTEGRAL_BITS or type_ in TEMPORAL:
+        return _number_range(numbers(column)[~is_null(column)] if column.null_count else numbers(column))
     both = pc.min_max(column)
     lower, upper = values_of(type_, pa.array([both["min"], both["max"]], column.type))
+    return lower, upper
+
+
+def _number_range(values: np.ndarray) -> tuple[Value, Value]:
+    if not len(values):
+        return None, None
+    lower, upper = values.min().item(), values.max().item()
+    if lower != lower:  # NumPy's are NaN if there is one
+        known = values[~np.isnan(values)]
+        lower = known.min().item() if len(known) else lower
     return lower, upper
 
 

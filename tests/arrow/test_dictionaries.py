@@ -21,13 +21,15 @@ def test_values_that_repeat_have_a_dictionary() -> None:
         }
     )
     assert dictionary_paths(rows) == ["kind", "app", "nothing"]
-    assert dictionary_paths(rows.slice(0, 50)) == ["kind", "app", "nothing"]
+    assert dictionary_paths(rows.slice(0, 50)) == []
 
 
 @given(tables())
 def test_what_is_nested_always_has_one(generated: Generated) -> None:
     """The paths are those that Parquet has for the columns, lists, maps and structs included."""
-    rows = generated.rows
+    if generated.rows.num_rows == 0:
+        return
+    rows = pa.concat_tables([generated.rows] * (5_000 // generated.rows.num_rows + 1))
     written = io.BytesIO()
     pq.write_table(rows, written)
     parquet = pq.ParquetFile(written).schema
