@@ -20,13 +20,12 @@ from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
 from coalesce.arrow.places import Places, places_of
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.errors import CorruptMetadata, StorageError
-from coalesce.model.arrow_schema import FIELD_ID, arrow_schema, arrow_type
+from coalesce.model.arrow_schema import FIELD_ID, arrow_field, arrow_type
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import Group
-from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity
-from coalesce.model.types import FLOATING, Field, Type, Value
+from coalesce.model.types import FLOATING, Field, Type, Value, is_atomic
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 
@@ -114,7 +113,8 @@ class OpenFile:
                 columns.append(self._by_tuples(field, groups, parts))
             else:
                 columns.append(pa.chunked_array([self._absent(field, rows)]))
-        return pa.Table.from_arrays(columns, schema=arrow_schema(Schema(tuple(fields)))) if fields else bare_rows(rows)
+        names = pa.schema([arrow_field(field) for field in fields])
+        return pa.Table.from_arrays(columns, schema=names) if fields else bare_rows(rows)
 
     def lineage(self) -> pa.Table | None:
         """The id and the version of every row, as `LINEAGE` has them; None if neither is known of any."""
@@ -209,6 +209,8 @@ class OpenFile:
         return default_of(field, rows)
 
     def _fitted(self, column: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
+        if is_atomic(type_) and column.type == arrow_type(type_):
+            return column
         try:
             chunks = [fitted(chunk, type_, self._find, default_of) for chunk in column.chunks]
         except pa.ArrowException as error:
