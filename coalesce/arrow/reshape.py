@@ -164,7 +164,10 @@ def _map_of(keys: pa.Array, items: pa.Array, type_: MapType, like: pa.Array) -> 
 
 def map_entries(maps: pa.Array) -> pa.Array:
     """Maps as lists of entries, which Arrow has functions for."""
-    return maps.cast(pa.list_(pa.struct([maps.type.key_field, maps.type.item_field])))
+    # A cast would do, if it did not look for NULLs in members that are required, also inside of values that are NULL.
+    entries = pa.StructArray.from_arrays([maps.keys, maps.items], fields=[maps.type.key_field, maps.type.item_field])
+    offsets = pa.array(np.asarray(maps.offsets))  # of a slice: not one of a buffer, which is not taken with a mask
+    return pa.ListArray.from_arrays(offsets, entries, mask=maps.is_null() if maps.null_count else None)
 
 
 def _offsets(lists: pa.Array) -> pa.Array:

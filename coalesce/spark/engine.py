@@ -1,7 +1,6 @@
 """The engine for Spark DataFrames: native Parquet writes, and any predicate Spark understands."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -16,26 +15,22 @@ from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.spark.source.frame import dataframe, last_scan
 from coalesce.spark.translate.schema import schema_from_spark
-from coalesce.spark.write.readback import HERE_BYTES
+from coalesce.spark.write.here import HERE, Here
+from coalesce.spark.write.report import WriteReport
 from coalesce.spark.write.rewrite import can_rewrite, compact, rewrite
-from coalesce.spark.write.writer import WriteReport, write
+from coalesce.spark.write.writer import write
 from coalesce.table.engine import Rewritten, Scan, Snapshot
-
-# Bytes of data files that are rewritten sooner than a Spark job would begin.
-LITTLE: Final = 64 * 1024 * 1024
 
 
 class SparkEngine:
     """Takes DataFrames and schemas of Spark. `last_write` tells where the time of the last write went.
 
-    What is done sooner than a Spark job would begin, the driver does itself: to rewrite `rewrite_here` bytes of data
-    files, and to read back `read_here` bytes of partition columns from what was written.
+    `here` is what the driver does itself.
     """
 
-    def __init__(self, spark: SparkSession, *, rewrite_here: int = LITTLE, read_here: int = HERE_BYTES) -> None:
+    def __init__(self, spark: SparkSession, *, here: Here = HERE) -> None:
         self.spark = spark
-        self.rewrite_here = rewrite_here
-        self.read_here = read_here
+        self.here = here
         self.last_write = WriteReport()
         self._arrow = ArrowEngine()
 
@@ -56,7 +51,7 @@ class SparkEngine:
                 'write it with df.write.format("coalesce"), or hand over df.toArrow().'
             )
         self.last_write = WriteReport()
-        return write(snapshot, frame, self.last_write, self.read_here)
+        return write(snapshot, frame, self.last_write, self.here)
 
     def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files.
@@ -65,13 +60,13 @@ class SparkEngine:
         """
         if not can_rewrite(snapshot) or (self._is_little(files) and not has_opaque(drop)):
             return self._arrow.rewrite(snapshot, files, drop)
-        return rewrite(self.spark, snapshot, files, drop, self.read_here)
+        return rewrite(self.spark, snapshot, files, drop, self.here)
 
     def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule."""
         if not can_rewrite(snapshot) or self._is_little(files):
             return self._arrow.compact(snapshot, files)
-        return compact(self.spark, snapshot, files, self.read_here)
+        return compact(self.spark, snapshot, files, self.here)
 
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE, without Spark."""
@@ -86,7 +81,7 @@ class SparkEngine:
         return last_scan(snapshot)
 
     def _is_little(self, files: Sequence[DataFile]) -> bool:
-        return sum(f.bytes for f in files) <= self.rewrite_here
+        return sum(f.bytes for f in files) <= self.here.rewrite
 
 
 def _frame(data: object) -> DataFrame:

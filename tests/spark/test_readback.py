@@ -15,7 +15,8 @@ from coalesce.model.types import DOUBLE, Value
 from coalesce.model.values import values_of
 from coalesce.spark.jvm.catalyst import in_session, own_session
 from coalesce.spark.translate.schema import FIELD_ID
-from coalesce.spark.write.readback import HERE_BYTES, Found, read_back
+from coalesce.spark.write.here import HERE
+from coalesce.spark.write.readback import Found, read_back
 from coalesce.spark.write.writer import SETTINGS, write_parquet
 from coalesce.table.engine import Snapshot
 from tests.builders import make_snapshot, make_version
@@ -47,7 +48,7 @@ def _written(
     for part in (ROWS.slice(0, 6), ROWS.slice(6), alone):
         write_parquet(_with_ids(in_session(frame_of(spark, part), session), snapshot), str(directory / WRITE), [])
     here, by_job = (
-        read_back(session, snapshot, WRITE, snapshot.version.spec, here_bytes) for here_bytes in (HERE_BYTES, NOTHING)
+        read_back(session, snapshot, WRITE, snapshot.version.spec, here_bytes) for here_bytes in (HERE.read, NOTHING)
     )
     return snapshot, here, by_job
 

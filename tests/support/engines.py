@@ -13,8 +13,10 @@ NOTHING = -1  # bytes: less than any file has
 
 
 def by_jobs(table: Table, spark: "SparkSession") -> Table:
-    """The table; Spark jobs rewrite its files and read back what was written."""
+    """The table; Spark jobs write its rows, rewrite its files and read back what was written."""
     from coalesce.spark.engine import SparkEngine
+    from coalesce.spark.write.here import Here
 
-    core_of(table).engines = Engines(ArrowEngine(), SparkEngine(spark, rewrite_here=NOTHING, read_here=NOTHING))
+    nothing = Here(write=NOTHING, rewrite=NOTHING, read=NOTHING)
+    core_of(table).engines = Engines(ArrowEngine(), SparkEngine(spark, here=nothing))
     return table

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions"
+_NO_ESTIMATE: Final = 2**60  # about what Spark says of rows it knows nothing about
 _UTILS: Final = "org.apache.spark.sql.classic.ExpressionUtils$"
 
 
@@ -34,6 +35,12 @@ def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     analyzed = frame._jdf.queryExecution().analyzed()
     dataset = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, analyzed)
     return DataFrame(dataset, session)
+
+
+def size_estimate(plan: Any) -> int | None:
+    """How many bytes Spark expects the rows of a logical plan to take; None where it has no idea."""
+    estimate = int(plan.stats().sizeInBytes())
+    return estimate if estimate < _NO_ESTIMATE else None
 
 
 def hadoop_configuration(session: SparkSession) -> Any:

@@ -35,18 +35,23 @@ def name_of(field: Field) -> str:
     return f"c{field.id}"
 
 
-def conform(frame: DataFrame, schema: Schema, spec: Spec | None = None) -> Conformed:
-    """The rows in the table's types, or one SchemaError that names all that is wrong.
+def fits(given: spark.StructType, schema: Schema, spec: Spec | None = None) -> list[int | None]:
+    """For each field of the table its position among the given ones, or one SchemaError that names all that is wrong.
 
     With a spec, the rows have to bring the columns that it makes tuples of.
     """
-    given = frame.schema.fields
-    found, problems = matched(schema.fields, [f.name for f in given], "", () if spec is None else spec.sources)
+    found, problems = matched(schema.fields, given.names, "", () if spec is None else spec.sources)
     for field, index in zip(schema.fields, found, strict=True):
         if index is not None:
-            problems += _type_problems(given[index].dataType, field, field.name)
+            problems += _type_problems(given.fields[index].dataType, field, field.name)
     if problems:
         raise refusal(problems)
+    return found
+
+
+def conform(frame: DataFrame, schema: Schema, spec: Spec | None = None) -> Conformed:
+    """The rows in the table's types, or the SchemaError of `fits`."""
+    found, given = fits(frame.schema, schema, spec), frame.schema.fields
     frame = frame.toDF(*(f"g{i}" for i in range(len(given))))
     columns: list[Column] = []
     forbidden: list[tuple[str, Column]] = []

@@ -32,11 +32,11 @@ from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.schema import physical_schema
 from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.footers import Footer, constants, footer_statistics, may_have_nan, read_footers
+from coalesce.spark.write.here import HERE
 from coalesce.table.engine import Snapshot
 from coalesce.table.layout import one_nan, spark_order
 
-# What the driver reads itself: compressed bytes of the columns in question, and rows in them.
-HERE_BYTES: Final = 32 * 1024 * 1024
+# What the driver reads itself: no more rows than these, however few bytes they take.
 _HERE_ROWS: Final = 50_000_000
 _READERS: Final = 4  # files at once
 
@@ -57,15 +57,15 @@ class Found:
 
 
 def read_back(
-    session: SparkSession, snapshot: Snapshot, directory: str, spec: Spec, here_bytes: int = HERE_BYTES
+    session: SparkSession, snapshot: Snapshot, directory: str, spec: Spec, here_bytes: int = HERE.read
 ) -> list[Found]:
-    """Every file with rows below `directory`, written under `spec`, in the order of their paths.
+    """Every file with rows below `directory`, written under `spec`, in the order of the tasks that wrote them.
 
     Up to `here_bytes` of the columns in question are read by the driver, more by a job.
     """
     schema = snapshot.version.schema
     location = spark_uri(session, snapshot.storage, directory)
-    footers = sorted((f for f in read_footers(session, location) if f.rows), key=lambda f: f.uri)
+    footers = sorted((f for f in read_footers(session, location) if f.rows), key=_in_task_order)
     known = can_compute(spec, schema)
     single = {f.uri: _single_tuple(f, spec, schema) if known else None for f in footers}
     floats = [field for field in schema if any(may_have_nan(footer, field) for footer in footers)]
@@ -98,6 +98,10 @@ def read_back(
             )
         )
     return found
+
+
+def _in_task_order(footer: Footer) -> tuple[str, str]:
+    return footer.uri.rpartition("/")[2], footer.uri  # Spark calls a file `part-00017-…`
 
 
 def _single_tuple(footer: Footer, spec: Spec, schema: Schema) -> LogicalTuple | None:

@@ -28,10 +28,11 @@ from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import physical_schema, spark_type
 from coalesce.spark.write.assign import directory_names, planned_texts
 from coalesce.spark.write.conform import Conformed, name_of, named, whole
-from coalesce.spark.write.readback import HERE_BYTES, read_back
+from coalesce.spark.write.here import HERE, Here
+from coalesce.spark.write.readback import read_back
+from coalesce.spark.write.report import WriteReport
 from coalesce.spark.write.writer import (
     SETTINGS,
-    WriteReport,
     entry,
     file_columns,
     owned_directory,
@@ -51,7 +52,7 @@ def rewrite(
     snapshot: Snapshot,
     files: Sequence[DataFile],
     drop: Bound,
-    here_bytes: int = HERE_BYTES,
+    here: Here = HERE,
 ) -> Rewritten:
     """New files with the rows on which `drop` is not TRUE: one for each file, none where nothing is left.
 
@@ -69,18 +70,18 @@ def rewrite(
     written = [
         new
         for spec_id, members in by_spec.items()
-        for new in _rewrite_of_spec(session, snapshot, spec_id, members, drop, here_bytes)
+        for new in _rewrite_of_spec(session, snapshot, spec_id, members, drop, here.read)
     ]
     return Rewritten(written, [file for number, file in enumerate(files) if number not in touched])
 
 
 def compact(
-    spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], here_bytes: int = HERE_BYTES
+    spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], here: Here = HERE
 ) -> list[DataFile]:
     """New files under the current spec and rule with the rows of `files`, which keep their ids and versions."""
     session = own_session(spark_session, SETTINGS)
     rows = rows_of(session, snapshot, files).drop(_FILE)
-    return write_conformed(session, snapshot, Conformed(rows, ()), WriteReport(), here_bytes)
+    return write_conformed(session, snapshot, Conformed(rows, ()), WriteReport(), here)
 
 
 def can_rewrite(snapshot: Snapshot) -> bool:

@@ -1,14 +1,14 @@
 """Write a DataFrame as data files: count, lay out, shuffle once, let Spark write Parquet, read back what came out.
 
-Everything happens in a copy of the user's session, so that the settings a data file needs stay in it. The files
-go into a directory that this write owns: a task that is tried again, or a job that dies, leaves files there that no
-version names, and a job that fails takes the directory away.
+A little is collected instead, and written by the driver (`few.py`). Everything else happens in a copy of the user's
+session, so that the settings a data file needs stay in it. The files go into a directory that this write owns: a task
+that is tried again, or a job that dies, leaves files there that no version names, and a job that fails takes the
+directory away.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -17,20 +17,25 @@ from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 from coalesce.arrow.encode import ROW_ID, ROW_VERSION, SHARED_ROW_GROUP_BYTES
 from coalesce.arrow.write import bytes_per_row_of
+from coalesce.arrow.write import write as write_arrow
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey, route
 from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
 from coalesce.model.spec import LogicalTuple, Spec, file_order
 from coalesce.model.values import values_of
-from coalesce.spark.jvm.catalyst import hadoop_configuration, in_session, jvm, own_session
+from coalesce.spark.jvm.catalyst import hadoop_configuration, in_session, jvm, own_session, size_estimate
+from coalesce.spark.jvm.collected import collected
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.schema import FIELD_ID, nullable, spark_type
 from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns
-from coalesce.spark.write.conform import Conformed, conform, name_of
+from coalesce.spark.write.conform import Conformed, conform, fits, name_of
+from coalesce.spark.write.few import FewRows
 from coalesce.spark.write.footers import BOUND_BYTES
-from coalesce.spark.write.readback import HERE_BYTES, Found, read_back
+from coalesce.spark.write.here import HERE, Here
+from coalesce.spark.write.readback import Found, read_back
+from coalesce.spark.write.report import WriteReport
 from coalesce.spark.write.row_checks import Checks
 from coalesce.storage.base import Storage
 from coalesce.table.engine import Snapshot
@@ -52,41 +57,46 @@ _ROW_GROUP_BYTES: Final = SHARED_ROW_GROUP_BYTES
 _SAMPLE_ROWS: Final = 20_000
 _FEW_ROWS: Final = 100
 _MOST_SPARE: Final = 10_000
-_NO_ESTIMATE: Final = 2**60  # about what Spark says of rows it knows nothing about
 
 
-@dataclass(frozen=True)
-class WriteReport:
-    """What a write did, for people and benchmarks: seconds by stage, in order."""
-
-    stages: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to a stage."""
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - start
-
-
-def write(
-    snapshot: Snapshot, frame: DataFrame, report: WriteReport | None = None, here_bytes: int = HERE_BYTES
-) -> list[DataFile]:
+def write(snapshot: Snapshot, frame: DataFrame, report: WriteReport, here: Here = HERE) -> list[DataFile]:
     """Write the rows under the current spec and rule; nothing is committed, and a failure leaves no file."""
+    version = snapshot.version
+    fits(frame.schema, version.schema, version.spec)
+    few = FewRows(snapshot, frame, here.write)
+    with report.stage("collect"):
+        all_rows = few.at_first()
+    if all_rows is not None:
+        return _written_here(snapshot, all_rows, report)
     session = own_session(frame.sparkSession, SETTINGS)
-    rows = conform(in_session(frame, session), snapshot.version.schema, snapshot.version.spec)
-    return write_conformed(session, snapshot, rows, WriteReport() if report is None else report, here_bytes)
+    rows = conform(in_session(frame, session), version.schema, version.spec)
+    return write_conformed(session, snapshot, rows, report, here, few)
 
 
 def write_conformed(
-    session: SparkSession, snapshot: Snapshot, rows: Conformed, report: WriteReport, here_bytes: int
+    session: SparkSession,
+    snapshot: Snapshot,
+    rows: Conformed,
+    report: WriteReport,
+    here: Here = HERE,
+    few: FewRows | None = None,
 ) -> list[DataFile]:
-    """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too."""
+    """Write rows that fit the table already; if they have columns of `LINEAGE`, these are written too.
+
+    If they are counted first and turn out to be `few`, the driver writes them.
+    """
     version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     with report.stage("count"):
-        layout = _layout_by_history(session, rows, snapshot) or _layout_by_count(session, rows, snapshot)
+        layout = _layout_by_history(session, rows, snapshot, here)
+        counted = _counted(session, rows, snapshot) if layout is None else None
+    if counted is not None:
+        with report.stage("collect"):
+            all_rows = None if few is None else few.counted(sum(counted.rows))
+        if all_rows is not None:
+            return _written_here(snapshot, all_rows, report)
+        with report.stage("count"):
+            layout = _layout_by_count(rows, snapshot, counted, None if few is None else few.sample)
+    assert layout is not None
     if not layout.tasks:
         return []
     sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
@@ -98,10 +108,15 @@ def write_conformed(
         with report.stage("write"):
             write_parquet(ready, spark_uri(session, snapshot.storage, directory), ready.columns[len(columns) :])
         with report.stage("read back"):
-            found = read_back(session, snapshot, directory, spec, here_bytes)
+            found = read_back(session, snapshot, directory, spec, here.read)
             tidy(snapshot.storage, directory, found)
         planned = {one_nan(layout.tuples[s.index]): f.physical_key for f in layout.files for s in f.slices}
         return [_planned_entry(f, directory, snapshot, planned) for f in found]
+
+
+def _written_here(snapshot: Snapshot, rows: pa.Table, report: WriteReport) -> list[DataFile]:
+    with report.stage("write"):
+        return write_arrow(snapshot, rows)
 
 
 def file_columns(frame: DataFrame, schema: Schema, spec: Spec) -> list[Column]:
@@ -143,9 +158,17 @@ def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: 
 # --- layout ------------------------------------------------------------------------------------------------------
 
 
-def _layout_by_count(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> Layout:
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """How many rows there are of each tuple."""
+
+    tuples: list[LogicalTuple]
+    rows: list[int]
+
+
+def _counted(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> _Counted:
     """Count the rows of each tuple, in one pass that also looks for rows that may not be."""
-    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
+    spec, schema = snapshot.version.spec, snapshot.version.schema
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
     checks = Checks(session, rows, snapshot)
     forbidden = [column.alias(f"n{i}") for i, column in enumerate(checks.counts)]
@@ -153,27 +176,35 @@ def _layout_by_count(session: SparkSession, rows: Conformed, snapshot: Snapshot)
     checks.refuse([sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
     counts = counted.column("rows").to_pylist()
     values = [values_of(type_, counted.column(f"t{i}")) for i, type_ in enumerate(spec.types(schema))]
-    tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(counts)
-    if not any(counts):
+    return _Counted(list(zip(*values, strict=True)) if values else [()] * len(counts), counts)
+
+
+def _layout_by_count(rows: Conformed, snapshot: Snapshot, counted: _Counted, sample: pa.Table | None) -> Layout:
+    """Lay the counted rows out; if it is to be seen how large they are, by the `sample`, or one that is taken now."""
+    if not any(counted.rows):
         return Layout(tuples=(), files=(), spare=0)
-    known = snapshot.known(tuples)
+    known = snapshot.known(counted.tuples)
     bytes_per_row = snapshot.bytes_per_row
     if bytes_per_row is None:
         # A few rows are one small file for each physical key, however wide they may be: that is worth no other pass.
-        few = sum(counts) <= _FEW_ROWS
-        bytes_per_row = 1.0 if few else bytes_per_row_of(_sample(rows, schema), version)
+        few = sum(counted.rows) <= _FEW_ROWS
+        if not few and sample is None:
+            sample = _sample(rows, snapshot.version.schema)
+        bytes_per_row = 1.0 if sample is None else bytes_per_row_of(sample, snapshot.version)
     # One task is spare: a DataFrame that is not the same each time it is computed may come up with other tuples now.
-    return Layout(tuples=tuples, files=_files(snapshot, tuples, counts, bytes_per_row, known), spare=1)
+    files = _files(snapshot, counted.tuples, counted.rows, bytes_per_row, known)
+    return Layout(tuples=counted.tuples, files=files, spare=1)
 
 
-def _layout_by_history(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> Layout | None:
+def _layout_by_history(session: SparkSession, rows: Conformed, snapshot: Snapshot, here: Here) -> Layout | None:
     """Take it that the rows are spread over tuples as the table's are; None if that is not wanted or not possible.
 
-    How many rows there will be is Spark's estimate. A tuple the table does not have is small.
+    How many rows there will be is Spark's estimate; if it is so little that the driver may write it, they are better
+    counted. A tuple the table does not have is small.
     """
     history = None if snapshot.counts_first else snapshot.bytes_per_row
-    expected = None if history is None else estimated_bytes(rows.frame)
-    if history is None or expected is None:
+    expected = None if history is None else size_estimate(rows.frame._jdf.queryExecution().optimizedPlan())
+    if history is None or expected is None or expected <= here.write:
         return None
     checks = Checks(session, rows, snapshot)
     if checks.counts:
@@ -206,13 +237,7 @@ def _files(
 def _sample(rows: Conformed, schema: Schema) -> pa.Table:
     """A few rows under their logical names."""
     named = (F.col(name_of(f)).cast(nullable(spark_type(f.type))).alias(f.name) for f in schema)
-    return rows.frame.limit(_SAMPLE_ROWS).select(*named).toArrow()
-
-
-def estimated_bytes(frame: DataFrame) -> int | None:
-    """Spark's own estimate of what the rows take; None where it has none."""
-    estimate = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
-    return estimate if estimate < _NO_ESTIMATE else None
+    return collected(rows.frame.limit(_SAMPLE_ROWS).select(*named))
 
 
 # --- files -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""Rows so few that the driver writes them sooner than a Spark job would begin: collected, and written with Arrow.
+
+A frame is collected if it is small and nothing that was not asked for can reach the driver's memory: its plan tells how
+many rows there are at most, or they were counted, or no more are taken than there is room for. A row may be as wide as
+it likes, though. So the table's own rows have to tell how wide they are, or those that come are measured first.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as spark
+
+from coalesce.predicate.names import quoted
+from coalesce.predicate.normalize import has_opaque
+from coalesce.spark.jvm.catalyst import size_estimate
+from coalesce.spark.jvm.collected import collected
+from coalesce.table.engine import Snapshot
+
+_LEAST_ROW_BYTES: Final = 64
+_INFLATED: Final = 16  # what rows take in memory for each byte of a data file, at most as a rule
+_IN_THE_DRIVER: Final = frozenset({"LocalRelation", "OneRowRelation"})  # plans whose rows the driver has already
+_TRIED_ROWS: Final = 10_000  # of frames about which Spark knows nothing
+_TOO_MUCH: Final = "spark.driver.maxResultSize"
+
+
+@dataclass(slots=True)
+class FewRows:
+    """Rows for a table, of which up to `most_bytes` are collected. `sample` are some, if it turned out to be more."""
+
+    snapshot: Snapshot
+    frame: DataFrame
+    most_bytes: int
+    sample: pa.Table | None = None
+
+    def at_first(self) -> pa.Table | None:
+        """All of the rows, if it can be expected that they are few, and they are."""
+        if not self._is_possible(0):
+            return None
+        plan = self.frame._jdf.queryExecution().optimizedPlan()
+        estimate = size_estimate(plan)
+        if estimate is not None and estimate > self.most_bytes:
+            return None
+        if plan.nodeName() in _IN_THE_DRIVER:
+            return self._collected(self.frame)
+        row_bytes = self._row_bytes()
+        room = int(self.most_bytes / max(row_bytes or 0, _LEAST_ROW_BYTES))
+        most = plan.maxRows()
+        if most.isDefined() and most.get() > room:
+            return None
+        tried = room if estimate is not None else min(room, _TRIED_ROWS)
+        some = self.frame if most.isDefined() else self.frame.limit(tried + 1)
+        if row_bytes is None and not self._is_measured(some, tried):
+            return None
+        rows = self._collected(some)
+        if rows is None or most.isDefined() or rows.num_rows <= tried:
+            return rows
+        self.sample = rows
+        return None
+
+    def counted(self, count: int) -> pa.Table | None:
+        """All of the rows, if so many of them are few."""
+        if not self._is_possible(count):
+            return None
+        row_bytes = self._row_bytes()
+        is_narrow = row_bytes is not None and count * row_bytes <= self.most_bytes
+        return self._collected(self.frame) if is_narrow or self._is_measured(self.frame, count) else None
+
+    def _is_possible(self, count: int) -> bool:
+        within = self.snapshot.within
+        return count * _LEAST_ROW_BYTES <= self.most_bytes and (within is None or not has_opaque(within))
+
+    def _row_bytes(self) -> float | None:
+        """What a row may take in memory, as far as the table's own rows tell."""
+        version = self.snapshot.version
+        return _INFLATED * version.bytes / version.rows if version.rows else None
+
+    def _is_measured(self, frame: DataFrame, most_rows: int) -> bool:
+        """Whether the rows are no more than these, and have room."""
+        widths = " + ".join(_width(quoted(f.name), f.dataType) for f in frame.schema.fields)
+        measured = frame.selectExpr("count(1)", f"sum({widths})").first()
+        assert measured is not None  # without keys, there is one row for none
+        return measured[0] <= most_rows and (measured[1] or 0) <= self.most_bytes
+
+    def _collected(self, frame: DataFrame) -> pa.Table | None:
+        """The rows; None if they are more than Spark lets a driver collect, after all."""
+        try:
+            return collected(frame)
+        except (PySparkException, Py4JJavaError) as error:
+            if _TOO_MUCH in str(error):
+                return None
+            raise
+
+
+def _width(value: str, type_: spark.DataType) -> str:
+    """About how many bytes a value takes in memory, as an expression."""
+    match type_:
+        case spark.StringType() | spark.BinaryType():
+            return f"coalesce(octet_length({value}), 0)"
+        case spark.StructType():
+            return " + ".join(_width(f"{value}.{quoted(f.name)}", f.dataType) for f in type_.fields) or "0"
+        case spark.ArrayType() | spark.MapType():
+            return f"coalesce(octet_length(CAST({value} AS STRING)), 0)"
+        case _:
+            return "8"
