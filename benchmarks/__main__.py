@@ -7,7 +7,7 @@ import sys
 
 import benchmarks
 
-NOT_PROGRAMS = {"harness", "__main__"}
+NOT_PROGRAMS = {"harness", "peers", "__main__"}
 
 
 def main() -> int:
