@@ -8,9 +8,8 @@ checksums, which a dataset does not unless it is asked to: the last ratio is to 
 
 import argparse
 import shutil
-import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import pyarrow.dataset as ds
 from pyarrow.dataset import field
 
 import coalesce
-from benchmarks.harness import Result, median_ms, progress, report, seconds
+from benchmarks.harness import Result, Took, in_turns, median_ms, progress, report
 from coalesce.table.table import Table
 
 DAYS, APPS, LATE_APPS = 10, 2_000, 10
@@ -60,10 +59,10 @@ def new_table(directory: Path, schema: pa.Schema) -> Table:
     return coalesce.create(directory, schema, partition_by=["dt", "app"], rule=coalesce.small("app"))
 
 
-def in_turns(repeats: int, *works: Callable[[], object]) -> list[float]:
-    """The median seconds of each, measured one after the other again and again; the first round does not count."""
-    rounds = [[seconds(work) for work in works] for _ in range(repeats + 1)][1:]
-    return [statistics.median(times) for times in zip(*rounds, strict=True)]
+def beside(here: Took, there: Took, name: str) -> str:
+    """How the two compare: by the clock, and by what their threads took of the processors."""
+    clock, processor = here.clock / there.clock, here.processor / there.processor
+    return f"{clock:.2f}x of {name}, {processor:.2f}x by processor time"
 
 
 def appends(directory: Path, rows: pa.Table, repeats: int) -> list[Result]:
@@ -85,7 +84,7 @@ def appends(directory: Path, rows: pa.Table, repeats: int) -> list[Result]:
     small = rows.slice(0, _SMALL_ROWS)
     little = new_table(directory / "little", rows.schema)
     return [
-        Result("append", here, "s", f"{here / there:.2f}x of delta-rs by day, {there:.2f} s"),
+        Result("append", here.clock, "s", f"{beside(here, there, 'delta-rs by day')}; {there.clock:.2f} s"),
         Result("bytes written", table.state.bytes / 2**20, "MB", f"delta-rs {size / 2**20:.0f}, not sorted by app"),
         Result(f"append of {_SMALL_ROWS:,} rows", median_ms(lambda: little.append(small)), "ms", "the commit included"),
     ]
@@ -128,9 +127,10 @@ def scans(directory: Path, repeats: int) -> list[Result]:
         rows = ours().num_rows
         if rows != theirs(None).num_rows:
             raise AssertionError(f"{name}: not the same rows.")
-        here, there, there_checked = in_turns(repeats, ours, lambda: theirs(None), lambda: theirs(checked))
-        note = f"{here / there:.2f}x of pyarrow.dataset, {there * 1e3:.0f} ms; {rows:,} rows"
-        return Result(name, here * 1e3, "ms", f"{note}; {here / there_checked:.2f}x if that verifies")
+        here, there, verifying = in_turns(repeats, ours, lambda: theirs(None), lambda: theirs(checked))
+        note = f"{beside(here, there, 'pyarrow.dataset')}, {there.clock * 1e3:.0f} ms"
+        verified = f"{here.processor / verifying.processor:.2f}x if that verifies"
+        return Result(name, here.clock * 1e3, "ms", f"{note}; {verified}; {rows:,} rows")
 
     return [measured(*query) for query in queries]
 

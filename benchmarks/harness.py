@@ -10,7 +10,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,6 +32,36 @@ def seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What some work took: seconds by the clock, and of processor time, which is less noisy on a busy machine."""
+
+    clock: float
+    processor: float
+
+
+def timed(work: Callable[[], object]) -> Took:
+    """What `work` takes, once."""
+    before = time.process_time()
+    clock = seconds(work)
+    return Took(clock, time.process_time() - before)
+
+
+def in_turns(repeats: int, *works: Callable[[], object]) -> list[Took]:
+    """The medians of each, measured one after the other again and again; the first round does not count."""
+    rounds = [[timed(work) for work in works] for _ in range(repeats + 1)][1:]
+    return [
+        Took(statistics.median(t.clock for t in took), statistics.median(t.processor for t in took))
+        for took in zip(*rounds, strict=True)
+    ]
+
+
+def least(takes: Iterable[Took]) -> Took:
+    """The least of several, each by itself: what the work takes where nothing else is in its way."""
+    all_of_them = list(takes)
+    return Took(min(t.clock for t in all_of_them), min(t.processor for t in all_of_them))
 
 
 def median_ms(work: Callable[[], object], repeats: int = 15) -> float:

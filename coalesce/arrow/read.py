@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 
 _Key = TypeVar("_Key")
+
+# So many rows of a tuple, on average, are told by it in less time than it takes to decode them.
+_LONG_RUN: Final = 16
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,11 @@ class OpenFile:
         return told and (field.type not in FLOATING or self.position(field) is None)
 
     def _is_told_by_tuples(self, field: Field) -> bool:
-        return field.id in self._components and self.places is not None and len(self.places.tuples) > 1
+        if field.id not in self._components or self.places is None:
+            return False
+        in_file = self.position(field) is not None
+        # Where each tuple has few rows, it is quicker to decode them.
+        return len(self.places.tuples) > 1 and (not in_file or self.entry.rows >= _LONG_RUN * len(self.places.tuples))
 
     @cached_property
     def _components(self) -> dict[int, int]:

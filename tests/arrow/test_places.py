@@ -119,3 +119,15 @@ def test_partition_columns_are_not_decoded(tmp_path: Path, monkeypatch: pytest.M
         assert opened.read([version.schema.field("app")], range(count)).column("app") == ROWS.column("app")
         assert opened.read(version.schema.fields, range(count)).to_pydict() == ROWS.to_pydict()
     assert read == [(), (0,)]
+
+
+def test_short_runs_are_decoded(tmp_path: Path) -> None:
+    """A tuple of two rows takes longer to repeat than they take to decode; the values are the same."""
+    rows = pa.table({"app": np.repeat([f"{i:02}" for i in range(50)], 2), "n": range(100)})
+    version = make_version(rows.schema, ["app"], small("app"))
+    snapshot = make_snapshot(tmp_path, version)
+    (file,) = write(snapshot, rows)
+    with open_file(snapshot.storage, file, version) as opened:
+        app = version.schema.field("app")
+        assert not opened._is_told_by_tuples(app)
+        assert opened.read([app], [0], range(3, 7)).to_pydict() == {"app": ["01", "02", "02", "03"]}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coalesce.arrow import encode, row_groups
+from coalesce.arrow import encode, read, row_groups
 from coalesce.arrow.read import OpenFile
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.write import write
@@ -61,6 +61,7 @@ def test_exactly_the_rows_that_match(data: st.DataObject) -> None:
     predicate = data.draw(predicates(generated))
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode, "SHARED_ROW_GROUP_BYTES", data.draw(st.sampled_from([1, 200, 10**9])))
+        patch.setattr(read, "_LONG_RUN", data.draw(st.sampled_from([0, 2, 16])))
         snapshot = make_snapshot(Path(directory), generated.version)
         files = [data.draw(st.sampled_from(_weakened(f))) for f in write(snapshot, generated.rows)]
         scan = ArrowScan(snapshot, make_plan_over(generated.version, files, predicate))
@@ -145,12 +146,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], int]]:
     calls: list[tuple[tuple[str, ...], int]] = []
     original = OpenFile.read
 
-    def read(self: OpenFile, fields: Any, groups: Any, part: Any = None) -> pa.Table:
+    def counted(self: OpenFile, fields: Any, groups: Any, part: Any = None) -> pa.Table:
         table = original(self, fields, groups, part)
         calls.append((tuple(f.name for f in fields), table.num_rows))
         return table
 
-    monkeypatch.setattr(OpenFile, "read", read)
+    monkeypatch.setattr(OpenFile, "read", counted)
     return calls
 
 
