@@ -51,6 +51,7 @@ class Entries:
     load: LoadColumns = field(default=_nothing_more)
     unread: int = 0
     _statistics: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
+    _loaded: list[int] = field(default_factory=list, repr=False)  # bytes of these
 
     def __len__(self) -> int:
         return int(self.core.num_rows)
@@ -68,20 +69,20 @@ class Entries:
             wanted = [f"{prefix}{column_id}" for prefix in STATISTIC_PREFIXES]
             loaded = self.load(wanted)
             there = loaded.column_names
+            self._loaded.append(int(loaded.nbytes) + len(there) * _ARRAY_BYTES)
             self._statistics.update({n: loaded.column(n) if n in there else None for n in wanted})
         column = self._statistics[name]
         return None if column is None else whole(column)
 
     @property
     def nbytes(self) -> int:
-        """About how much memory they take, with the statistics that were loaded so far."""
-        loaded = [column for column in [*self._statistics.values()] if column is not None]
-        arrays = len(self.core.column_names) + len(self.field_ids) + 2 + len(loaded)
-        return self._core_bytes + self.unread + arrays * _ARRAY_BYTES + sum(int(column.nbytes) for column in loaded)
+        """About how much memory they take, with the statistics that were loaded so far. A cache asks at each use."""
+        return self._core_bytes + sum(self._loaded)
 
     @cached_property
     def _core_bytes(self) -> int:
-        return int(self.core.get_total_buffer_size())
+        arrays = len(self.core.column_names) + len(self.field_ids) + 2
+        return int(self.core.get_total_buffer_size()) + self.unread + arrays * _ARRAY_BYTES
 
     def file(self, index: int) -> DataFile:
         """Entry number `index` as an object."""

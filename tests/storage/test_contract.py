@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coalesce.errors import FileMissing, StorageError
+from coalesce.errors import FileMissing, NotAFile, StorageError
 from coalesce.storage import Storage
 from tests.storage.conftest import DIRECTORIES
 
@@ -233,3 +233,13 @@ def test_a_gap_among_numbered_files_is_seen(storage: Storage, missing: int) -> N
         assert found[: 4 - first] == there[first:4]
         assert found[4 - first :]
         assert set(found) <= set(there)
+
+
+@pytest.mark.parametrize("storage", DIRECTORIES, indirect=True)
+def test_a_directory_is_in_the_way_of_a_file(storage: Storage) -> None:
+    """Where there are directories, their names are taken; that is no file which somebody else has created."""
+    storage.put_if_absent("v/1.json/inside", b"x")
+    with pytest.raises(NotAFile, match=r"could not create 'v/1\.json' in .*: a directory has this name; move it away"):
+        storage.put_if_absent("v/1.json", b"x")
+    assert storage.numbered(lambda n: f"v/{n}.json", 1) == []
+    assert paths(storage) == ["v/1.json/inside"]

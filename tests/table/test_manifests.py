@@ -146,9 +146,10 @@ def test_a_writer_holds_the_manifests_of_its_version_and_no_others(tmp_path: Pat
         add_files(table, [f"app-{n:03d}"])
         table.plan("app LIKE 'app-0%'")
         assert len(cache) == len(table.state.manifests)
-    table.delete("app = 'app-003'")
-    table.plan()
-    assert len(cache) == len(table.state.manifests)
+        if n % 3 == 0:
+            table.delete(f"app = 'app-{n // 2:03d}'")
+            table.plan()
+            assert len(cache) == len(table.state.manifests)
 
 
 def test_a_reader_that_follows_a_table_holds_the_manifests_of_its_version(tmp_path: Path) -> None:

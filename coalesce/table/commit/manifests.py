@@ -49,15 +49,13 @@ class Manifests:
 
     def load(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         """The manifest `ref` of `version` points to."""
-        key = self.key(ref, version)
-        index = self.cache.get(key)
-        if index is None:
-            index = self._decoded(ref, version)
-            self.cache.put(key, index)
-        return index
+        return next(self.load_all([ref], version))
 
-    def load_all(self, refs: Sequence[ManifestRef], version: Version) -> Iterator[ManifestIndex]:
-        """The manifests that `refs` of `version` point to, in order; those that are not held several at a time."""
+    def load_all(self, refs: Sequence[ManifestRef], version: Version, *, keep: bool = True) -> Iterator[ManifestIndex]:
+        """The manifests that `refs` of `version` point to, in order; those that are not held several at a time.
+
+        Without `keep` they are not held afterwards either: nobody will ask for manifests that are about to be merged.
+        """
         for first in range(0, len(refs), _AT_ONCE):
             some = refs[first : first + _AT_ONCE]
             missing = [ref for ref in some if self.key(ref, version) not in self.cache]
@@ -67,12 +65,13 @@ class Manifests:
                     indexes = pool.map(lambda ref: self._decoded(ref, version), missing)
                     read = {ref.path: index for ref, index in zip(missing, indexes, strict=True)}
             for ref in some:
-                index = read.pop(ref.path, None)
+                key = self.key(ref, version)
+                index = self.cache.get(key)
                 if index is None:
-                    yield self.load(ref, version)
-                else:
-                    self.cache.put(self.key(ref, version), index)
-                    yield index
+                    index = read[ref.path] if ref.path in read else self._decoded(ref, version)
+                    if keep:
+                        self.cache.put(key, index)
+                yield index
 
     def key(self, ref: ManifestRef, version: Version) -> str:
         """What a manifest is held under: where it really lies, for a relative location is another one elsewhere."""

@@ -274,7 +274,7 @@ class Transaction:
             return all_refs
         key = frozenset(r.path for r in crowd)
         if key not in self._merged:
-            parts = [index.entries for index in self.manifests.load_all(crowd, head)]
+            parts = [index.entries for index in self.manifests.load_all(crowd, head, keep=False)]
             self._merged[key] = self._stored(concatenate(parts))
         rest = [r for r in all_refs if r.path not in key]
         return [*self._materialized(self._merged[key], crowd), *rest]
