@@ -57,8 +57,7 @@ def columns_of(count: int) -> Steps:
         def opened(work: Callable[[coalesce.Table], object]) -> Took:
             return least(timed(partial(work, coalesce.open(location))) for _ in range(_REPEATS))
 
-        return [
-            ("append", opened(lambda table: table.append(rows))),
+        steps: Steps = [
             ("open", least(timed(lambda: coalesce.open(location)) for _ in range(_REPEATS))),
             ("plan", opened(lambda table: table.plan("app = 'app-7' AND column_0001 < 10").file_count)),
             ("scan of all", opened(lambda table: table.scan().to_arrow())),
@@ -67,6 +66,7 @@ def columns_of(count: int) -> Steps:
             ("files()", opened(lambda table: table.files())),
             ("delete in shared files", timed(lambda: coalesce.open(location).delete("app = 'app-7'"))),
         ]
+        return [("append", opened(lambda table: table.append(rows))), *steps]
 
 
 def partitions_of(count: int) -> Steps:

@@ -63,8 +63,11 @@ def _distinct(components: Sequence[pa.Array], types: Sequence[AtomicType], rows:
     if rows == 0:
         return RowTuples([], np.zeros(0, np.int64), [])
     codes = np.zeros(rows, np.int64)
-    for component in components:
+    for number, component in enumerate(components):
         encoded = component.dictionary_encode()
+        if number == 0 and encoded.indices.null_count == 0:  # they are numbered in order of appearance already
+            codes = np.asarray(encoded.indices).astype(np.int64)
+            continue
         # One more code than there are values: for NULL. Renumbered after each component, so nothing overflows.
         positions = np.asarray(pc.fill_null(encoded.indices, len(encoded.dictionary))).astype(np.int64)
         combined = pa.array(codes * (len(encoded.dictionary) + 1) + positions)

@@ -83,9 +83,10 @@ class Writing:
         tuples = tuples_of(rows, spec, schema)
         rows = _in_one_piece(rows)
         in_order = spark_order(tuples.distinct, spec.types(schema))
+        order = row_order(tuples, in_order)
         bytes_per_row = self.snapshot.bytes_per_row
         if bytes_per_row is None:
-            bytes_per_row = _sampled_bytes_per_row(version, rows, row_order(tuples, in_order))
+            bytes_per_row = _sampled_bytes_per_row(version, rows, order)
         target_bytes = self.snapshot.target_file_bytes
         planned = plan_files(
             tuples.distinct,
@@ -98,7 +99,9 @@ class Writing:
             known=self._known(tuples.distinct),
             in_order=in_order,
         )
-        order = row_order(tuples, [s.index for file in planned for s in file.slices])
+        in_files = [s.index for file in planned for s in file.slices]
+        if in_files != in_order:  # files of several physical partitions whose tuples lie between each other
+            order = row_order(tuples, in_files)
         now = ripe(planned, target_bytes / bytes_per_row) if ripe_only else [True] * len(planned)
         makers: list[MakeFile] = []
         later, start = [], 0

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 import coalesce
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import ColumnStatistics, DataFile
+from coalesce.model.entries import Entries
 from coalesce.model.rule import RuleRequest
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
@@ -353,3 +354,25 @@ def test_the_same_version_with_wider_columns(tmp_path: Path) -> None:
     for version in (narrow, wide, narrow):
         kept = kept_manifests(version, bound(version, "day = DATE '2026-05-01'"))
         assert [ref.added_version for ref in kept] == [1]
+
+
+def test_a_scan_loads_the_statistics_that_it_asks_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a table of many columns the others are not even read; the entries are the same otherwise."""
+    rows = pa.table({"app": ["a", "b"], **{f"n{i}": [i, i + 1] for i in range(20)}})
+    coalesce.create(tmp_path / "t", rows.schema, partition_by=["app"], rule=coalesce.small("app")).append(rows)
+    everything = coalesce.open(tmp_path / "t").plan("n7 = 7").files
+    loaded: list[str] = []
+    original = Entries.statistic
+
+    def statistic(self: Entries, name: str) -> pa.Array | None:
+        loaded.append(name)
+        return original(self, name)
+
+    monkeypatch.setattr(Entries, "statistic", statistic)
+    monkeypatch.setattr(Entries, "_all_statistics", None)
+    table = coalesce.open(tmp_path / "t")
+    assert table.scan("n7 = 7", columns=["app"]).to_arrow().to_pydict() == {"app": ["a"]}
+    asked = table.schema.field("n7").id
+    assert {name.rpartition("_")[2] for name in loaded} == {str(asked)}
+    some = {asked: everything[0].statistics[asked]}
+    assert table.plan("n7 = 7").files_to_scan == (replace(everything[0], statistics=some),)
