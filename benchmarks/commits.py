@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -73,6 +73,8 @@ def racing(location: str, processes: int, commits: int) -> float:
         worker.start()
     for worker in workers:
         worker.join()
+    failed = sum(worker.exitcode != 0 for worker in workers)
+    assert not failed, f"{failed} of {processes} processes failed"
     return processes * commits / (time.perf_counter() - start)
 
 
@@ -115,7 +117,7 @@ def one_append(location: str) -> list[Result]:
     took = median_ms(lambda: table.append(rows), 50)
     calls: Counter[str] = Counter()
 
-    def counted(name: str) -> mock._patch[object]:
+    def counted(name: str) -> AbstractContextManager[object]:
         original = getattr(os, name)
 
         def call(*arguments: object, **named: object) -> object:

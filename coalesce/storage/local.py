@@ -188,13 +188,18 @@ class LocalStorage:
 
     def _is_taken(self, path: str, target: str) -> bool:
         """Whether there is a file of this name; NotAFile if something else has it."""
+        # The link itself comes first: had it been looked at second, a file that was created in between would seem one.
+        mode: int | None = None
         with self._writing(path):
             try:
-                mode = os.stat(target).st_mode
+                mode = os.lstat(target).st_mode
             except FileNotFoundError:
-                if not os.path.lexists(target):
-                    return False
-                mode = None
+                return False
+            if stat.S_ISLNK(mode):
+                try:
+                    mode = os.stat(target).st_mode
+                except FileNotFoundError:
+                    mode = None
         if mode is None or not stat.S_ISREG(mode):
             what = "a link to nothing" if mode is None else "a directory" if stat.S_ISDIR(mode) else "no regular file"
             raise not_a_file(self._root, path, what)

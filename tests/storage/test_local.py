@@ -297,3 +297,27 @@ def test_it_can_be_sent_to_another_process(storage: LocalStorage) -> None:
     copy: LocalStorage = pickle.loads(pickle.dumps(storage))
     assert copy.read("file") == b"x"
     assert copy.root == storage.root
+
+
+@pytest.mark.parametrize("look", ["stat", "lstat"])
+def test_a_file_that_comes_after_the_first_look_is_another_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    """Whoever looks at the name before creating it, and finds nothing, has lost to the one who creates it meanwhile."""
+    storage, other = LocalStorage(tmp_path), LocalStorage(tmp_path)
+    target = tmp_path / "v" / "1.json"
+    original = getattr(os, look)
+
+    def looked(path: str, *arguments: object, **named: object) -> os.stat_result:
+        try:
+            return original(path, *arguments, **named)  # type: ignore[no-any-return]
+        finally:
+            if str(path) == str(target) and not target.exists():
+                monkeypatch.undo()
+                other.put_if_absent("v/1.json", b"other")
+
+    (tmp_path / "v").mkdir()
+    monkeypatch.setattr(os, look, looked)
+    created = storage.put_if_absent("v/1.json", b"own")
+    assert target.read_bytes() == (b"own" if created else b"other")
+    assert [file.path for file in storage.list("")] == ["v/1.json"]
