@@ -42,11 +42,15 @@ _LONGEST: Final = 60  # characters of a value that becomes a directory without h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The files to be written for `tuples`; rows of other tuples go to the `spare` tasks after them, by tuple."""
+    """The files to be written for `tuples`; rows of other tuples go to the `spare` tasks after them, by tuple.
+
+    `hashes` are those of the tuples (`tuple_hash`), if Spark was asked for them before.
+    """
 
     tuples: Sequence[LogicalTuple]
     files: Sequence[PlannedFile]
     spare: int
+    hashes: Sequence[int] | None = None
 
     @property
     def tasks(self) -> int:
@@ -71,14 +75,14 @@ def assigned(session: SparkSession, rows: DataFrame, layout: Layout, spec: Spec,
         return rows.select(*kept, task.alias(TASK), F.lit(0).alias(RANK))
     known = F.broadcast(_known(session, layout, places, spec, schema))
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
-    hashed = rows.select(*kept, *keys).select(*kept, _tuple_hash(spec).alias("own"))
+    hashed = rows.select(*kept, *keys).select(*kept, tuple_hash(spec).alias("own"))
     spare = F.lit(len(layout.files)) + F.pmod(F.col("own"), F.lit(layout.spare)).cast("int")
     task = _task(F.col("first"), F.col("files"), F.col("cuts"), salt)
     joined = hashed.join(known, F.col("own") == F.col("hash"), "left")
     return joined.select(*kept, F.coalesce(task, spare).alias(TASK), F.col(RANK))
 
 
-def _tuple_hash(spec: Spec) -> Column:
+def tuple_hash(spec: Spec) -> Column:
     """A hash of the components `t0`, `t1`, …; Spark's passes over NULLs, so that they are NULL is hashed as well."""
     components_ = [F.col(f"t{i}") for i in range(len(spec.fields))]
     return F.xxhash64(*components_, *(c.isNull() for c in components_))
@@ -143,11 +147,7 @@ def _hashable(field: Field) -> Column | None:
 
 def _known(session: SparkSession, layout: Layout, places: Sequence[_Place], spec: Spec, schema: Schema) -> DataFrame:
     """The tuples that have a place, by hash, as a small table; each hash once, or the join would double rows."""
-    types = spec.types(schema)
-    arrays = [column_of(t, [tuple_[n] for tuple_ in layout.tuples]) for n, t in enumerate(types)]
-    fields = [spark.StructField(f"t{n}", spark_type(t)) for n, t in enumerate(types)]
-    tuples = session.createDataFrame(pa.table(arrays, [f.name for f in fields]), spark.StructType(fields))
-    hashes = tuples.select(_tuple_hash(spec).alias("hash")).toArrow().column("hash").to_pylist()
+    hashes = _hashes(session, layout.tuples, spec, schema) if layout.hashes is None else layout.hashes
     here = {hash_: place for hash_, place in zip(hashes, places, strict=True) if place.files}
     table = pa.table(
         {
@@ -159,6 +159,14 @@ def _known(session: SparkSession, layout: Layout, places: Sequence[_Place], spec
         }
     )
     return session.createDataFrame(table)
+
+
+def _hashes(session: SparkSession, tuples: Sequence[LogicalTuple], spec: Spec, schema: Schema) -> list[int]:
+    types = spec.types(schema)
+    arrays = [column_of(t, [tuple_[n] for tuple_ in tuples]) for n, t in enumerate(types)]
+    fields = [spark.StructField(f"t{n}", spark_type(t)) for n, t in enumerate(types)]
+    frame = session.createDataFrame(pa.table(arrays, [f.name for f in fields]), spark.StructType(fields))
+    return frame.select(tuple_hash(spec).alias("hash")).toArrow().column("hash").to_pylist()  # type: ignore[no-any-return]
 
 
 # --- tasks to directories ----------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from coalesce.spark.jvm.collected import collected
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.schema import FIELD_ID, nullable, spark_type
 from coalesce.spark.translate.transforms import components
-from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns
+from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns, tuple_hash
 from coalesce.spark.write.conform import Conformed, conform, fits, name_of
 from coalesce.spark.write.few import FewRows
 from coalesce.spark.write.footers import BOUND_BYTES
@@ -160,10 +160,11 @@ def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: 
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """How many rows there are of each tuple."""
+    """How many rows there are of each tuple, and the tuples' hashes."""
 
     tuples: list[LogicalTuple]
     rows: list[int]
+    hashes: list[int]
 
 
 def _counted(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> _Counted:
@@ -172,11 +173,13 @@ def _counted(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> _Cou
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
     checks = Checks(session, rows, snapshot)
     forbidden = [column.alias(f"n{i}") for i, column in enumerate(checks.counts)]
-    counted = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden).toArrow()
+    by_tuple = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden)
+    counted = by_tuple.select("*", tuple_hash(spec).alias("hash")).toArrow()
     checks.refuse([sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
     counts = counted.column("rows").to_pylist()
     values = [values_of(type_, counted.column(f"t{i}")) for i, type_ in enumerate(spec.types(schema))]
-    return _Counted(list(zip(*values, strict=True)) if values else [()] * len(counts), counts)
+    tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(counts)
+    return _Counted(tuples, counts, counted.column("hash").to_pylist())
 
 
 def _layout_by_count(rows: Conformed, snapshot: Snapshot, counted: _Counted, sample: pa.Table | None) -> Layout:
@@ -193,7 +196,7 @@ def _layout_by_count(rows: Conformed, snapshot: Snapshot, counted: _Counted, sam
         bytes_per_row = 1.0 if sample is None else bytes_per_row_of(sample, snapshot.version)
     # One task is spare: a DataFrame that is not the same each time it is computed may come up with other tuples now.
     files = _files(snapshot, counted.tuples, counted.rows, bytes_per_row, known)
-    return Layout(tuples=counted.tuples, files=files, spare=1)
+    return Layout(tuples=counted.tuples, files=files, spare=1, hashes=counted.hashes)
 
 
 def _layout_by_history(session: SparkSession, rows: Conformed, snapshot: Snapshot, here: Here) -> Layout | None:
