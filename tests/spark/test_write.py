@@ -168,7 +168,7 @@ def test_files_are_what_the_format_says(spark: "SparkSession", make: Make) -> No
 
 def test_a_table_without_partition_fields(spark: "SparkSession", make: Make) -> None:
     """Rows without any tuple but the empty one are spread over files of the target size."""
-    table = make(partition_by=(), target_file_bytes="30KB")
+    table = make(partition_by=(), target_file_bytes="20KB")
     rows = events(12_000, ["A", "B"])
 
     table.append(frame_of(spark, rows))

@@ -85,7 +85,7 @@ def assigned(session: SparkSession, rows: DataFrame, layout: Layout, spec: Spec,
 def tuple_hash(spec: Spec) -> Column:
     """A hash of the components `t0`, `t1`, …; Spark's passes over NULLs, so that they are NULL is hashed as well."""
     components_ = [F.col(f"t{i}") for i in range(len(spec.fields))]
-    return F.xxhash64(*components_, *(c.isNull() for c in components_))
+    return F.xxhash64(*components_, *(c.isNull() for c in components_)) if components_ else F.lit(0)
 
 
 @dataclass(frozen=True, slots=True)

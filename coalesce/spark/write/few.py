@@ -51,6 +51,8 @@ class FewRows:
         most = plan.maxRows()
         if most.isDefined() and most.get() > room:
             return None
+        if row_bytes is not None and estimate is not None and estimate > room * row_bytes / _INFLATED:
+            return None  # more rows than there is room for; to count them is less in vain than to try
         tried = room if estimate is not None else min(room, _TRIED_ROWS)
         some = self.frame if most.isDefined() else self.frame.limit(tried + 1)
         if row_bytes is None and not self._is_measured(some, tried):

@@ -13,7 +13,7 @@ class Here:
     * `read`: partition columns, as they are in files, that it reads back from what a job has written.
     """
 
-    write: int = 32 * 1024 * 1024
+    write: int = 128 * 1024 * 1024
     rewrite: int = 64 * 1024 * 1024
     read: int = 32 * 1024 * 1024
 
