@@ -130,15 +130,6 @@ class Version:
         """How many bytes the data files have together."""
         return sum(m.bytes for m in self.manifests)
 
-    @property
-    def nbytes(self) -> int:
-        """About how much memory the version takes; `max_column_id` stands for the number of columns, inner ones too."""
-        members = sum(
-            len(values) for rule in self.rules if isinstance(rule, Groups) for values in rule.members.values()
-        )
-        pairs = len(self.applied) + len(self.properties) + members
-        return 4_000 + 900 * self.max_column_id + MANIFEST_REF_BYTES * len(self.manifests) + 150 * pairs
-
     def check_writable(self) -> None:
         """Refuse to write a table with a writer feature or a kind of rule that this release does not know.
 
@@ -162,3 +153,10 @@ class Version:
     def __repr__(self) -> str:
         when = self.committed.isoformat(timespec="seconds").replace("+00:00", "Z")
         return f"<version {self.number}: {self.operation} at {when}; rows: {self.rows:,}, files: {self.files:,}>"
+
+
+def held_bytes(version: Version) -> int:
+    """About how much memory a version takes; `max_column_id` stands for the number of columns, inner ones too."""
+    groups = [members for rule in version.rules if isinstance(rule, Groups) for members in rule.members.values()]
+    pairs = len(version.applied) + len(version.properties) + sum(map(len, groups))
+    return 4_000 + 900 * version.max_column_id + MANIFEST_REF_BYTES * len(version.manifests) + 150 * pairs

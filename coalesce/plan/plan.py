@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from coalesce.model.datafile import DataFile
-from coalesce.model.version import ManifestRef, Version
+from coalesce.model.version import ManifestRef, Version, held_bytes
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifests, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report, shortened
@@ -148,7 +148,7 @@ class Outline:
             plan.opaque,
             tuple(m.ref for m in plan.manifests),
             tuple(m.without_index() for m in plan.manifests),
-            plan.version.nbytes + sum(m.nbytes for m in plan.manifests),
+            held_bytes(plan.version) + sum(m.nbytes for m in plan.manifests),
         )
 
     def plan(self) -> Plan:

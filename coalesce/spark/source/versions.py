@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import VersionNotFound
-from coalesce.model.version import ManifestRef, Version
+from coalesce.model.version import ManifestRef, Version, held_bytes
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.planner import JudgeOpaque
@@ -62,8 +62,8 @@ class QueriedVersion:
 
 
 _storages: Recent[str, Storage] = Recent(256)
-_versions: Recent[str, QueriedVersion] = Recent(32 * 1024 * 1024, lambda found: found.version.nbytes)
-_newest: Recent[tuple[str, str], Version] = Recent(8 * 1024 * 1024, lambda version: version.nbytes)  # by place and id
+_versions: Recent[str, QueriedVersion] = Recent(32 * 1024 * 1024, lambda found: held_bytes(found.version))
+_newest: Recent[tuple[str, str], Version] = Recent(8 * 1024 * 1024, held_bytes)  # by place and id
 
 
 def remember(storage: Storage, version: Version) -> QueriedVersion:

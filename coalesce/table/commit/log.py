@@ -25,7 +25,7 @@ from coalesce.errors import (
 from coalesce.manifest.parts import Parts
 from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, version_path
 from coalesce.manifest.version_file import decode_version, digest_of, encode_version
-from coalesce.model.version import Version
+from coalesce.model.version import Version, held_bytes
 from coalesce.recent import Recent
 from coalesce.storage.base import Listing, Storage, StoredFile
 
@@ -39,7 +39,7 @@ class Log:
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         # With the digests of their files.
-        self._remembered: Recent[int, tuple[bytes, Version]] = Recent(_REMEMBERED, lambda known: known[1].nbytes)
+        self._remembered: Recent[int, tuple[bytes, Version]] = Recent(_REMEMBERED, lambda known: held_bytes(known[1]))
         self._parts = Parts()  # of the version that was read last
         self._newest_seen: int | None = None
         self._newest_file: StoredFile | None = None  # as it was listed, if it was
