@@ -96,7 +96,7 @@ def test_any_rows_come_back_and_entries_say_what_is_in_the_files(
 
 def test_small_logical_partitions_share_and_large_ones_are_alone(spark: "SparkSession", make: Make) -> None:
     """Under a rule by size the apps with little data lie in one file a day, each big one in files of its own."""
-    table = make(rule=coalesce.small("app", below="20KB"), target_file_bytes="20KB")
+    table = make(rule=coalesce.small("app", below="15KB"), target_file_bytes="15KB")
     rows = pa.concat_tables([events(300, [f"s{i}" for i in range(30)]), events(20_000, ["big"], start=1000)])
 
     table.append(frame_of(spark, rows))
@@ -339,7 +339,7 @@ def test_a_known_layout_counts_nothing(spark: "SparkSession", make: Make) -> Non
 
 def test_a_tuple_does_not_flip_around_the_threshold(spark: "SparkSession", make: Make) -> None:
     """An app that has become large keeps its own files when it gets somewhat less, and shares when it gets little."""
-    table = make(partition_by=("app",), rule=coalesce.small("app", below="60KB"))
+    table = make(partition_by=("app",), rule=coalesce.small("app", below="30KB"))
     table.append(frame_of(spark, events(9_000, ["A"])))
     assert {f.physical_key for f in table.files()} == {("A",)}
     before = {f.path for f in table.files()}
