@@ -54,11 +54,13 @@ class FewRows:
         if row_bytes is not None and estimate is not None and estimate > room * row_bytes / _INFLATED:
             return None  # more rows than there is room for; to count them is less in vain than to try
         tried = room if estimate is not None else min(room, _TRIED_ROWS)
-        some = self.frame if most.isDefined() else self.frame.limit(tried + 1)
-        if row_bytes is None and not self._is_measured(some, tried):
-            return None
-        rows = self._collected(some)
-        if rows is None or most.isDefined() or rows.num_rows <= tried:
+        limited = self.frame.limit(tried + 1)  # which one task gathers, while all others wait
+        if row_bytes is None:
+            is_little = most.isDefined() or estimate is not None
+            fits = self._is_measured(self.frame if is_little else limited, tried)
+            return self._collected(self.frame) if fits else None
+        rows = self._collected(self.frame if most.isDefined() else limited)
+        if rows is None or rows.num_rows <= tried:
             return rows
         self.sample = rows
         return None
