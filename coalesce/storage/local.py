@@ -212,11 +212,11 @@ class LocalStorage:
         """Write `data` to a temporary file in the directory of `target`, and return its name."""
         temporary = temporary_beside(target)
         directory = os.path.dirname(target)
-        self._make_directory(directory)
         try:
+            self._make_directory(directory)
             file = open(temporary, "xb")  # noqa: SIM115 - closed below
         except FileNotFoundError:
-            # The directory was deleted since we last made sure of it.
+            # The directory, or one above it, was deleted since we last made sure of it.
             self._durable.clear()
             self._make_directory(directory)
             file = open(temporary, "xb")  # noqa: SIM115 - closed below

@@ -4,6 +4,7 @@ import errno
 import os
 import pickle
 import resource
+import shutil
 import stat
 import subprocess
 import sys
@@ -75,6 +76,14 @@ def test_file_name_and_directories_are_synced_in_order(storage: LocalStorage, mo
     done.clear()
     assert storage.put_if_absent("a/b/other", b"x")
     assert done == ["sync file", "link", "sync b"]
+
+
+def test_a_directory_that_was_deleted_is_made_again(storage: LocalStorage) -> None:
+    """Also where those below it are new: the table was dropped and created again, and nothing written to it yet."""
+    storage.put_if_absent("data/first/p=a/file", b"1")
+    shutil.rmtree(storage.uri("data"))
+    assert storage.put_if_absent("data/second/p=a/file", b"2")
+    assert storage.read("data/second/p=a/file") == b"2"
 
 
 def test_directories_that_another_writer_has_just_made_are_synced_too(

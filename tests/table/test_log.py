@@ -375,6 +375,25 @@ def test_a_refresh_sees_a_table_that_was_created_again_with_as_many_versions() -
     assert storage.requests == ["list _coalesce/versions"]
 
 
+@pytest.mark.parametrize("appends", [0, 1, 2, 3, 4])
+def test_a_refresh_after_a_commit_of_its_own_sees_a_table_that_was_created_again(appends: int) -> None:
+    """What was committed here was never listed, so its file is known by its digest: one request, and only once."""
+    storage = MemoryStorage()
+    table = create(storage)
+    for i in range(2):
+        table.append(events("A", [i]))
+    storage.files.clear()
+    new = create(storage)
+    for i in range(appends):
+        new.append(events("B", [100 + i]))
+    assert ids(table.refresh()) == [100 + i for i in range(appends)]
+    new.append(events("B", [7]))
+    new.refresh()
+    storage.requests.clear()
+    new.refresh()
+    assert storage.requests == ["list _coalesce/versions"]
+
+
 @pytest.mark.parametrize("appends", [0, 1, 2, 3])
 def test_an_object_of_a_dropped_table_never_brings_its_rows_back(appends: int) -> None:
     """It may follow to the new table or refuse; the new table has its own rows and perhaps the one appended."""

@@ -49,8 +49,17 @@ class Log:
         """The number of the newest version.
 
         The store shows whether the version that was the newest is still the same file. If it was created again
-        meanwhile, with the table, nothing that is remembered holds any more.
+        meanwhile, with the table, nothing that is remembered holds any more. One that was created here has not been
+        listed yet: it is known by its digest.
         """
+        created = self._newest_seen if self._newest_file is None else None
+        number = self._find()
+        known = None if created is None else self._remembered.get(created)
+        if created is not None and known is not None and not self._is_stored(created, known[0]):
+            self._remembered.clear()
+        return number
+
+    def _find(self) -> int:
         seen = self._newest_seen
         start = seen if seen is not None else self._hint()
         listed = {} if start is None else _by_number(self.storage.numbered(version_path, start))
@@ -62,6 +71,12 @@ class Log:
         number = self._newest_seen = _last(listed, self.storage.root)
         self._newest_file = listed[number]
         return number
+
+    def _is_stored(self, number: int, digest: bytes) -> bool:
+        try:
+            return digest_of(self._read(number)) == digest
+        except VersionNotFound:
+            return False
 
     def numbers(self) -> list[int]:
         """Every version still there, oldest first. Lists all of them: for people, not for planning."""
@@ -105,7 +120,7 @@ class Log:
         A version that is remembered is not taken on trust here. The table may have been dropped and created again,
         and have a version of the same number; to build on the old one would bring the dropped rows back.
         """
-        number = self.newest()
+        number = self._find()
         data = self._read(number)
         known = self._remembered.get(number)
         if known is not None:
