@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 import coalesce
 from coalesce.errors import SchemaError
@@ -207,6 +209,47 @@ def test_wide_rows_never_reach_the_driver(spark: "SparkSession", tmp_path: Path,
         table.append(wide.limit(10))
     table.append(wide)
     assert stages_of(table)[-2:] == ["write", "read back"]
+
+
+def test_rows_wider_than_those_of_the_table_never_reach_the_driver(spark: "SparkSession", table: Table) -> None:
+    """A table of narrow rows lets expect many more; of rows that are wide all the same, none is collected."""
+    from coalesce.spark.write.few import FewRows
+
+    wide = events(spark, 500).withColumn("app", F.repeat(F.lit("wide-"), F.lit(20_000)))
+    for frame in (wide, spark.createDataFrame(wide.rdd, SCHEMA)):
+        few = FewRows(core_of(table).snapshot(), frame, 16 * MB)
+        before = pa.total_allocated_bytes()
+        assert few.at_first() is None
+        assert few.counted(500) is None
+        assert pa.total_allocated_bytes() - before < MB
+        assert few.sample is None
+
+
+def test_a_few_rows_may_be_wide(spark: "SparkSession", table: Table) -> None:
+    """One row takes more than its share; all together have room, so they are collected, as they are."""
+    frame = events(spark, 1_000).withColumn("app", F.when(F.col("k") == 5, F.repeat(F.lit("x"), F.lit(1_000_000))))
+    room_for(table, spark, 64 * MB).append(frame)
+    assert stages_of(table) == ["collect", "write"]
+    assert table.read().where("k = 5").selectExpr("length(app)").collect()[0][0] == 1_000_000
+
+
+@pytest.mark.parametrize("columns", [0, 2_000])
+def test_rows_of_no_or_of_many_columns_are_measured(spark: "SparkSession", tmp_path: Path, columns: int) -> None:
+    """The first rows of a table, of which nothing is known: as many columns as a frame can have, or defaults only."""
+    names = [f"c{i}" for i in range(columns)]
+    schema = pa.schema([(name, pa.int64()) for name in names or ["k"]])
+    table = coalesce.create(tmp_path / "t", schema, spark=spark)
+    table.append(spark.range(3).select(*(F.col("id").alias(name) for name in names)))
+    assert stages_of(table) == ["collect", "write"]
+    assert table.count() == 3
+
+
+def test_what_is_observed_are_all_rows(spark: "SparkSession", table: Table) -> None:
+    """`DataFrame.observe` tells of the first job over a frame, which may not be one that stops at a limit."""
+    observed = Observation("rows")
+    frame = spark.createDataFrame(events(spark, 12_000).rdd.repartition(2), SCHEMA)
+    room_for(table, spark, 2 * MB).append(frame.observe(observed, F.count(F.lit(1)).alias("rows")))
+    assert observed.get == {"rows": 12_000}
 
 
 # --- the same refusals -------------------------------------------------------------------------------------------

@@ -2,16 +2,20 @@
 
 A frame is collected if it is small and nothing that was not asked for can reach the driver's memory: its plan tells how
 many rows there are at most, or they were counted, or no more are taken than there is room for. A row may be as wide as
-it likes, though. So the table's own rows have to tell how wide they are, or those that come are measured first.
+it likes, though. So all are measured first; or, where the table's own rows let expect that there is room, those that
+are wider than their share come without their values, and only if there are such are all of them measured.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 from pyspark.sql import types as spark
 
 from coalesce.predicate.names import quoted
@@ -25,6 +29,8 @@ _INFLATED: Final = 16  # what rows take in memory for each byte of a data file, 
 _IN_THE_DRIVER: Final = frozenset({"LocalRelation", "OneRowRelation"})  # plans whose rows the driver has already
 _TRIED_ROWS: Final = 10_000  # of frames about which Spark knows nothing
 _TOO_MUCH: Final = "spark.driver.maxResultSize"
+_FIXED: Final = "8L"  # the width of a number
+_OBSERVED: Final = "CollectMetrics"  # in a plan's text; `DataFrame.observe` reports of the first job there is
 
 
 @dataclass(slots=True)
@@ -51,6 +57,8 @@ class FewRows:
         most = plan.maxRows()
         if most.isDefined() and most.get() > room:
             return None
+        if not most.isDefined() and _OBSERVED in plan.toString():
+            return None  # what is observed is all of the rows, not those up to a limit
         if row_bytes is not None and estimate is not None and estimate > room * row_bytes / _INFLATED:
             return None  # more rows than there is room for; to count them is less in vain than to try
         tried = room if estimate is not None else min(room, _TRIED_ROWS)
@@ -59,7 +67,7 @@ class FewRows:
             is_little = most.isDefined() or estimate is not None
             fits = self._is_measured(self.frame if is_little else limited, tried)
             return self._collected(self.frame) if fits else None
-        rows = self._collected(self.frame if most.isDefined() else limited)
+        rows = self._within(self.frame, most.get()) if most.isDefined() else self._within(limited, tried + 1)
         if rows is None or rows.num_rows <= tried:
             return rows
         self.sample = rows
@@ -71,7 +79,9 @@ class FewRows:
             return None
         row_bytes = self._row_bytes()
         is_narrow = row_bytes is not None and count * row_bytes <= self.most_bytes
-        return self._collected(self.frame) if is_narrow or self._is_measured(self.frame, count) else None
+        if is_narrow:
+            return self._within(self.frame, count)
+        return self._collected(self.frame) if self._is_measured(self.frame, count) else None
 
     def _is_possible(self, count: int) -> bool:
         within = self.snapshot.within
@@ -84,10 +94,28 @@ class FewRows:
 
     def _is_measured(self, frame: DataFrame, most_rows: int) -> bool:
         """Whether the rows are no more than these, and have room."""
-        widths = " + ".join(_width(quoted(f.name), f.dataType) for f in frame.schema.fields)
-        measured = frame.selectExpr("count(1)", f"sum({widths})").first()
+        measured = frame.selectExpr("count(1)", f"sum({_row_width(frame)})").first()
         assert measured is not None  # without keys, there is one row for none
         return measured[0] <= most_rows and (measured[1] or 0) <= self.most_bytes
+
+    def _within(self, frame: DataFrame, most_rows: int) -> pa.Table | None:
+        """The rows, of which there are no more than these, if they have room: nothing larger is ever collected."""
+        if not any(_may_be_wide(f.dataType) for f in frame.schema.fields):
+            return self._collected(frame)
+        names = frame.columns
+        given = frame.toDF(*(f"g{i}" for i in range(len(names))))
+        is_wide = f"{_row_width(given)} > {self.most_bytes // max(most_rows, 1)}"
+        judged = given.selectExpr("*", f"{is_wide} AS is_wide")
+        narrow = (
+            F.when(~F.col("is_wide"), F.col(f.name)).alias(f.name) if _may_be_wide(f.dataType) else F.col(f.name)
+            for f in given.schema.fields
+        )
+        rows = self._collected(judged.select(*narrow, "is_wide"))
+        if rows is None:
+            return None
+        if pc.any(rows.column("is_wide")).as_py():
+            return self._collected(frame) if self._is_measured(frame, most_rows) else None
+        return rows.drop_columns(["is_wide"]).rename_columns(names)
 
     def _collected(self, frame: DataFrame) -> pa.Table | None:
         """The rows; None if they are more than Spark lets a driver collect, after all."""
@@ -99,14 +127,36 @@ class FewRows:
             raise
 
 
+def _may_be_wide(type_: spark.DataType) -> bool:
+    match type_:
+        case spark.StructType():
+            return any(_may_be_wide(f.dataType) for f in type_.fields)
+        case _:
+            return isinstance(type_, spark.StringType | spark.BinaryType | spark.ArrayType | spark.MapType)
+
+
+def _row_width(frame: DataFrame) -> str:
+    """About how many bytes a row takes in memory, as an expression."""
+    return _sum([_width(quoted(f.name), f.dataType) for f in frame.schema.fields])
+
+
 def _width(value: str, type_: spark.DataType) -> str:
     """About how many bytes a value takes in memory, as an expression."""
     match type_:
         case spark.StringType() | spark.BinaryType():
-            return f"coalesce(octet_length({value}), 0)"
+            return f"coalesce(bigint(octet_length({value})), 0L)"
         case spark.StructType():
-            return " + ".join(_width(f"{value}.{quoted(f.name)}", f.dataType) for f in type_.fields) or "0"
+            return _sum([_width(f"{value}.{quoted(f.name)}", f.dataType) for f in type_.fields])
         case spark.ArrayType() | spark.MapType():
-            return f"coalesce(octet_length(CAST({value} AS STRING)), 0)"
+            return f"coalesce(bigint(octet_length(CAST({value} AS STRING))), 0L)"
         case _:
-            return "8"
+            return _FIXED
+
+
+def _sum(widths: Sequence[str]) -> str:
+    """Their sum, as an expression. Thousands of terms in one row are deeper than Spark's parser goes: so, in halves."""
+    terms = [width for width in widths if width != _FIXED]
+    terms.append(f"{8 * (len(widths) - len(terms))}L")
+    while len(terms) > 1:
+        terms = [f"({' + '.join(terms[i : i + 2])})" for i in range(0, len(terms), 2)]
+    return terms[0]
