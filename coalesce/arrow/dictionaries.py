@@ -43,8 +43,15 @@ def _sample(rows: int) -> pa.Array:
 
 
 def _repeats(column: pa.ChunkedArray, sample: pa.Array) -> bool:
-    distinct = pc.count_distinct(column.take(sample), mode="all").as_py()
+    # To take rows out of several chunks, Arrow makes one of them first, for which strings may be too long.
+    taken = column.take(sample) if column.num_chunks == 1 else pa.chunked_array(_slices(column, sample), column.type)
+    distinct = pc.count_distinct(taken, mode="all").as_py()
     return bool(distinct <= _MOST_DISTINCT * len(sample))
+
+
+def _slices(column: pa.ChunkedArray, sample: pa.Array) -> list[pa.Array]:
+    starts = np.asarray(sample)[::_RUN_ROWS].tolist()
+    return [chunk for start in starts for chunk in column.slice(start, _RUN_ROWS).chunks]
 
 
 def _leaf_paths(path: str, type_: pa.DataType) -> Iterator[str]:

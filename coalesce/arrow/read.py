@@ -5,7 +5,7 @@ not there was added later and holds its default; or it is a partition column of 
 says what it holds. Types that were widened since are cast.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -149,20 +149,28 @@ class OpenFile:
             if part is None:
                 table = self.parquet.reader.read_row_groups(list(groups), column_indices=leaves, use_threads=True)
             else:
-                table = self._until(part.stop, groups[0], leaves).take(pa.array(np.arange(part.start, part.stop)))
+                table = self._part(part, groups[0], leaves)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.entry, error) from error
         return table.columns  # type: ignore[no-any-return]
 
-    def _until(self, stop: int, group: int, leaves: Sequence[int]) -> pa.Table:
+    def _part(self, part: range, group: int, leaves: Sequence[int]) -> pa.Table:
+        """Some rows of a row group, out of each batch by itself: together, strings may be too long for one."""
+        found, begin = [], 0
+        for batch in self._until(part.stop, group, leaves):
+            inside = np.arange(max(part.start - begin, 0), min(part.stop - begin, batch.num_rows))
+            found.append(batch.take(pa.array(inside)))
+            begin += batch.num_rows
+        return pa.Table.from_batches(found)
+
+    def _until(self, stop: int, group: int, leaves: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of a row group before `stop`, and perhaps others: what comes after them is not decoded."""
-        batches, rows = [], 0
+        rows = 0
         for batch in self.parquet.reader.iter_batches(stop, [group], column_indices=leaves, use_threads=True):
-            batches.append(batch)
+            yield batch
             rows += batch.num_rows
             if rows >= stop:
-                break
-        return pa.Table.from_batches(batches)
+                return
 
     @cached_property
     def leaves(self) -> list[range]:

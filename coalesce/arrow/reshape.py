@@ -77,10 +77,10 @@ def fitted(array: pa.Array, type_: Type, find: FindMember, fill: FillMember) -> 
             keys, items = fitted(keys, key.type, find, fill), fitted(items, value.type, find, fill)
             return _map_of(keys, items, type_, array)
         case _:
-            return array if array.type == target else _rebased(array).cast(target)
+            return array if array.type == target else rebased(array).cast(target)
 
 
-def _rebased(array: pa.Array) -> pa.Array:
+def rebased(array: pa.Array) -> pa.Array:
     """The array; a slice of one too long for 32-bit offsets gets buffers of its own, in which it begins at 0."""
     is_large = at.is_large_string(array.type) or at.is_large_binary(array.type)
     if is_large and array.get_total_buffer_size() > MAX_STRING_BYTES:

@@ -16,7 +16,7 @@ import pyarrow.types as at
 
 from coalesce.arrow.conform import conform
 from coalesce.arrow.encode import Target, data_path, encode_file, encoded_bytes
-from coalesce.arrow.reshape import MAX_STRING_BYTES, bare_rows, until
+from coalesce.arrow.reshape import MAX_STRING_BYTES, bare_rows, rebased, until
 from coalesce.arrow.row_filter import is_true
 from coalesce.arrow.store import MakeFile, store
 from coalesce.arrow.tuples import RowTuples, tuples_of
@@ -205,7 +205,7 @@ def _taken(
         until(whole(column.take(firsts)), ends) if field.name in alike else column.take(taken)
         for column, field in zip(rows.columns, wanted, strict=True)
     ]
-    narrowed = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, wanted, strict=True)]
+    narrowed = [c if c.type == f.type else _narrowed(c, f.type) for c, f in zip(columns, wanted, strict=True)]
     return pa.Table.from_arrays(narrowed, schema=wanted) if narrowed else bare_rows(len(positions))
 
 
@@ -222,6 +222,15 @@ def _widened(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if at.is_string(column.type):
         return column.cast(pa.large_string())
     return column.cast(pa.large_binary()) if at.is_binary(column.type) else column
+
+
+def _narrowed(column: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """The column with 32-bit offsets, in as many pieces as that takes: what repeats itself is small in a file only."""
+    if len(column) <= 1 or column.nbytes <= MAX_STRING_BYTES:
+        return pa.chunked_array([rebased(whole(column)).cast(type_)])
+    half = len(column) // 2
+    pieces = [_narrowed(part, type_) for part in (column.slice(0, half), column.slice(half))]
+    return pa.chunked_array([chunk for piece in pieces for chunk in piece.chunks], type_)
 
 
 def bytes_per_row_of(sample: pa.Table, version: Version) -> float:

@@ -24,6 +24,13 @@ def test_values_that_repeat_have_a_dictionary() -> None:
     assert dictionary_paths(rows.slice(0, 50)) == []
 
 
+def test_a_column_in_pieces_is_judged_like_a_whole_one() -> None:
+    """Runs of the sample may lie in two of them."""
+    whole = pa.table({"few": np.arange(9_000) % 7, "many": np.arange(9_000)})
+    pieces = pa.concat_tables([whole.slice(0, 100), whole.slice(100, 3_000), whole.slice(3_100)])
+    assert dictionary_paths(pieces) == dictionary_paths(whole) == ["few"]
+
+
 @given(tables())
 def test_what_is_nested_always_has_one(generated: Generated) -> None:
     """The paths are those that Parquet has for the columns, lists, maps and structs included."""

@@ -1,3 +1,5 @@
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +79,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     stops: list[int] = []
     original = OpenFile._until
 
-    def until(self: OpenFile, stop: int, group: int, leaves: list[int]) -> pa.Table:
+    def until(self: OpenFile, stop: int, group: int, leaves: list[int]) -> Iterator[pa.RecordBatch]:
         stops.append(stop)
         return original(self, stop, group, leaves)
 
@@ -98,6 +100,25 @@ def test_rows_behind_a_tuple_are_not_decoded(tmp_path: Path, decoded: list[int])
         found = opened.read(version.schema.fields, [0], range(25, 50))
     assert found.to_pydict() == {"app": ["b"] * 25, "n": list(range(25, 50))}
     assert decoded == [50]
+
+
+def test_a_part_may_lie_in_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does where strings are too long for one."""
+    version = make_version(ROWS.schema, ["app"], small("app"))
+    snapshot = make_snapshot(tmp_path, version)
+    (file,) = write(snapshot, ROWS)
+    original = OpenFile._until
+
+    def in_pieces(self: OpenFile, stop: int, group: int, leaves: list[int]) -> Iterator[pa.RecordBatch]:
+        for batch in original(self, stop, group, leaves):
+            yield from (batch.slice(start, 7) for start in range(0, batch.num_rows, 7))
+
+    monkeypatch.setattr(OpenFile, "_until", in_pieces)
+    n = [field for field in version.schema if field.name == "n"]
+    with open_file(snapshot.storage, file, version) as opened:
+        for start, stop in itertools.combinations(range(0, 101, 5), 2):
+            found = opened.read(n, [0], range(start, stop))
+            assert found.column("n").to_pylist() == list(range(start, stop))
 
 
 def test_partition_columns_are_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

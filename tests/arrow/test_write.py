@@ -1,6 +1,7 @@
 import math
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from coalesce.arrow import write as write_module
 from coalesce.arrow.tuples import RowTuples
 from coalesce.arrow.write import row_order, write
 from coalesce.errors import SchemaError
+from coalesce.model.datafile import DataFile
 from coalesce.model.rule import Group, small
 from coalesce.storage.local import LocalStorage
 from tests.arrow.generated import Generated, plain_rows, tables
@@ -128,6 +130,28 @@ def test_nothing_is_written_if_the_rows_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="'a' is required and has 1 NULLs"):
         write(make_snapshot(tmp_path, version), pa.table({"a": pa.array([1, None])}))
     assert LocalStorage(tmp_path).list("") == []
+
+
+def test_strings_that_only_a_file_has_room_for_are_narrowed_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What repeats itself is small in a file, of which more than Arrow's plain strings can hold makes a single one."""
+    monkeypatch.setattr(write_module, "MAX_STRING_BYTES", 10_000)
+    longest: list[int] = []
+    encode = write_module.encode_file
+
+    def watched(rows: pa.Table, *args: Any) -> tuple[bytes, DataFile]:
+        longest.extend(chunk.nbytes for chunk in rows.column("s").chunks)
+        return encode(rows, *args)
+
+    monkeypatch.setattr(write_module, "encode_file", watched)
+    rows = pa.table({"k": ["x", "y"] * 3_000, "s": ["v" * 20 + str(i % 7) for i in range(6_000)]})
+    snapshot = make_snapshot(tmp_path, make_version(rows.schema, ["k"], small("k")))
+    (file,) = write(snapshot, rows)
+    assert len(longest) > 12
+    assert max(longest) <= 10_000
+    check_files(snapshot.storage, snapshot.version, [file])
+    assert sorted(plain_rows(pq.read_table(tmp_path / file.path).select(["k", "s"]))) == sorted(plain_rows(rows))
 
 
 def test_strings_beyond_32_bit_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
