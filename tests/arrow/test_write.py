@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from coalesce.arrow import write as write_module
+from coalesce.arrow.encode import encode_file
 from coalesce.arrow.tuples import RowTuples
 from coalesce.arrow.write import row_order, write
 from coalesce.errors import SchemaError
@@ -138,11 +139,10 @@ def test_strings_that_only_a_file_has_room_for_are_narrowed_in_pieces(
     """What repeats itself is small in a file, of which more than Arrow's plain strings can hold makes a single one."""
     monkeypatch.setattr(write_module, "MAX_STRING_BYTES", 10_000)
     longest: list[int] = []
-    encode = write_module.encode_file
 
     def watched(rows: pa.Table, *args: Any) -> tuple[bytes, DataFile]:
         longest.extend(chunk.nbytes for chunk in rows.column("s").chunks)
-        return encode(rows, *args)
+        return encode_file(rows, *args)
 
     monkeypatch.setattr(write_module, "encode_file", watched)
     rows = pa.table({"k": ["x", "y"] * 3_000, "s": ["v" * 20 + str(i % 7) for i in range(6_000)]})
