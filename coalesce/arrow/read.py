@@ -115,7 +115,9 @@ class OpenFile:
             elif field.id not in self.constants and self._is_told_by_tuples(field):
                 columns.append(self._by_tuples(field, groups, parts))
             else:
-                columns.append(pa.chunked_array([self._absent(field, rows)]))
+                # By row group: strings that are the same in all rows may be too long for one array.
+                same = [self._absent(field, len(part)) for part in parts]
+                columns.append(pa.chunked_array(same, arrow_type(field.type)))
         names = pa.schema([arrow_field(field) for field in fields])
         return pa.Table.from_arrays(columns, schema=names) if fields else bare_rows(rows)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import coalesce
 from coalesce.arrow import encode
 from coalesce.arrow.places import places_of
 from coalesce.arrow.read import OpenFile, open_file
@@ -17,6 +18,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.rule import small
 from coalesce.model.types import INT64, STRING
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE
+from coalesce.storage.local import LocalStorage
 from tests.builders import bound, make_snapshot, make_version
 
 
@@ -100,6 +102,21 @@ def test_rows_behind_a_tuple_are_not_decoded(tmp_path: Path, decoded: list[int])
         found = opened.read(version.schema.fields, [0], range(25, 50))
     assert found.to_pydict() == {"app": ["b"] * 25, "n": list(range(25, 50))}
     assert decoded == [50]
+
+
+def test_what_all_rows_have_is_made_by_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long default of millions of rows is too long for one array of strings; a row group has fewer."""
+    monkeypatch.setattr(encode, "SHARED_ROW_GROUP_BYTES", 100)
+    table = coalesce.create(tmp_path, ROWS.schema, partition_by=["app"], rule=coalesce.small("app"))
+    table.append(ROWS)
+    table.add_column("note", "string", default="long")
+    (file,) = table.plan().files
+    with open_file(LocalStorage(tmp_path), file, table.state) as opened:
+        groups = opened.group_rows
+        found = opened.read(table.state.schema.fields, range(len(groups)))
+    assert len(groups) > 1
+    assert [len(chunk) for chunk in found.column("note").chunks] == groups
+    assert table.scan().to_arrow().column("note").to_pylist() == ["long"] * 100
 
 
 def test_a_part_may_lie_in_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
