@@ -225,6 +225,28 @@ def test_rows_wider_than_those_of_the_table_never_reach_the_driver(spark: "Spark
         assert few.sample is None
 
 
+def test_a_sample_of_wide_rows_has_room(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the first rows of a table some are looked at, to see how large they are: fewer, if they are wide."""
+    from coalesce.spark.jvm.collected import collected as kept
+    from coalesce.spark.write import writer
+
+    samples = list[int]()
+
+    def collected(frame: "DataFrame") -> pa.Table:
+        rows = kept(frame)
+        samples.append(rows.nbytes)
+        return rows
+
+    monkeypatch.setattr(writer, "collected", collected)
+    monkeypatch.setattr(writer, "_SAMPLE_BYTES", MB)
+    wide = spark.range(300).selectExpr("id AS k", "repeat('wide-', 20000) AS text")
+    table = by_jobs(coalesce.create(tmp_path / "t", wide.schema, spark=spark), spark)
+    table.append(wide)
+    assert len(samples) == 1
+    assert 0 < samples[0] <= MB + 1024
+    assert table.count() == 300
+
+
 def test_a_few_rows_may_be_wide(spark: "SparkSession", table: Table) -> None:
     """One row takes more than its share; all together have room, so they are collected, as they are."""
     frame = events(spark, 1_000).withColumn("app", F.when(F.col("k") == 5, F.repeat(F.lit("x"), F.lit(1_000_000))))

@@ -94,7 +94,7 @@ class FewRows:
 
     def _is_measured(self, frame: DataFrame, most_rows: int) -> bool:
         """Whether the rows are no more than these, and have room."""
-        measured = frame.selectExpr("count(1)", f"sum({_row_width(frame)})").first()
+        measured = frame.selectExpr("count(1)", f"sum({row_width(frame)})").first()
         assert measured is not None  # without keys, there is one row for none
         return measured[0] <= most_rows and (measured[1] or 0) <= self.most_bytes
 
@@ -104,7 +104,7 @@ class FewRows:
             return self._collected(frame)
         names = frame.columns
         given = frame.toDF(*(f"g{i}" for i in range(len(names))))
-        is_wide = f"{_row_width(given)} > {self.most_bytes // max(most_rows, 1)}"
+        is_wide = f"{row_width(given)} > {self.most_bytes // max(most_rows, 1)}"
         judged = given.selectExpr("*", f"{is_wide} AS is_wide")
         narrow = (
             F.when(~F.col("is_wide"), F.col(f.name)).alias(f.name) if _may_be_wide(f.dataType) else F.col(f.name)
@@ -135,7 +135,7 @@ def _may_be_wide(type_: spark.DataType) -> bool:
             return isinstance(type_, spark.StringType | spark.BinaryType | spark.ArrayType | spark.MapType)
 
 
-def _row_width(frame: DataFrame) -> str:
+def row_width(frame: DataFrame) -> str:
     """About how many bytes a row takes in memory, as an expression."""
     return _sum([_width(quoted(f.name), f.dataType) for f in frame.schema.fields])
 

@@ -31,7 +31,7 @@ from coalesce.spark.translate.schema import FIELD_ID, nullable, spark_type
 from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns, tuple_hash
 from coalesce.spark.write.conform import Conformed, conform, fits, name_of
-from coalesce.spark.write.few import FewRows
+from coalesce.spark.write.few import FewRows, row_width
 from coalesce.spark.write.footers import BOUND_BYTES
 from coalesce.spark.write.here import HERE, Here
 from coalesce.spark.write.readback import Found, read_back
@@ -55,6 +55,7 @@ LINEAGE_IDS: Final = {ROW_ID: ROW_ID_FIELD, ROW_VERSION: ROW_VERSION_FIELD}
 
 _ROW_GROUP_BYTES: Final = SHARED_ROW_GROUP_BYTES
 _SAMPLE_ROWS: Final = 8_192
+_SAMPLE_BYTES: Final = 32 * 1024 * 1024
 _FEW_ROWS: Final = 100
 _MOST_SPARE: Final = 10_000
 
@@ -238,9 +239,12 @@ def _files(
 
 
 def _sample(rows: Conformed, schema: Schema) -> pa.Table:
-    """A few rows under their logical names."""
+    """A few rows under their logical names; fewer if they are so wide that the driver may not have room for them."""
+    some = rows.frame.limit(_SAMPLE_ROWS)
+    widest = some.selectExpr(f"max({row_width(some)})").first()
+    room = _SAMPLE_BYTES // max(1, (widest[0] if widest is not None else None) or 1)
     named = (F.col(name_of(f)).cast(nullable(spark_type(f.type))).alias(f.name) for f in schema)
-    return collected(rows.frame.limit(_SAMPLE_ROWS).select(*named))
+    return collected(some.limit(max(1, min(_SAMPLE_ROWS, room))).select(*named))
 
 
 # --- files -------------------------------------------------------------------------------------------------------
