@@ -88,7 +88,7 @@ _HOME = {
     "Report": "coalesce.plan.report",
     "Scan": "coalesce.table.engine",
     "Schema": "coalesce.model.schema",
-    "Step": "coalesce.table.compact",
+    "Step": "coalesce.table.maintain.compact",
     "Table": "coalesce.table.table",
     "Version": "coalesce.model.version",
     "WriteResult": "coalesce.table.result",
@@ -115,11 +115,11 @@ if _typing.TYPE_CHECKING:
     from coalesce.spark.commands.each_batch import each_batch
     from coalesce.spark.session.attach import attach
     from coalesce.spark.session.start import session
-    from coalesce.table.compact import Step
     from coalesce.table.engine import Scan
     from coalesce.table.from_metadata import LogicalPartition
     from coalesce.table.generations import Generation
     from coalesce.table.listing import Listing
+    from coalesce.table.maintain.compact import Step
     from coalesce.table.result import WriteResult
     from coalesce.table.table import Table
 else:  # where types are checked, a misspelt name is to be found out

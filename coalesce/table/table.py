@@ -4,27 +4,22 @@ The object follows the table's newest version: its own commits at once, those of
 next write. One opened at a version or a time stays there and refuses writes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
-from coalesce.arguments import check_integer, check_texts
-from coalesce.model.datafile import DataFile
+from coalesce.arguments import check_texts
 from coalesce.model.rule import RuleRequest, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
 from coalesce.table import evolve
-from coalesce.table.commit.changes import COMPACT
-from coalesce.table.commit.transaction import Transaction
-from coalesce.table.compact import STEP_BYTES, Step, first_step, not_current
-from coalesce.table.core import Core, Where
+from coalesce.table.core import Core
 from coalesce.table.generations import Generation, generations
+from coalesce.table.keeping import TableKeeper
 from coalesce.table.properties import asked_by, changed
 from coalesce.table.result import WriteResult
-from coalesce.table.writing import TableWriter
 
 
-class Table(TableWriter):
+class Table(TableKeeper):
     """A table, to be asked, written to and changed; `coalesce.open` and `coalesce.create` give one.
 
     It follows the newest version: its own commits at once, those of others with `refresh()` or with the next write.
@@ -207,23 +202,6 @@ class Table(TableWriter):
         transaction.replace_manifests(())
         return core.committed(transaction)
 
-    def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
-        """Move files of older partition fields and rules to the current ones: one commit for each step that is taken.
-
-        `for step in table.compact(): …` shows progress and may stop at any time; `list(table.compact())` does it all.
-
-        * `where`: only files that may hold matching rows.
-        * `step_bytes`: about how much one commit moves.
-
-        Raises `PredicateError` at once, and `CommitConflict` in a step whose files were rewritten meanwhile.
-
-        >>> _ = table.set_rule(coalesce.keep_all())
-        >>> [(step.files_before, step.files_after, step.bytes_left) for step in table.compact()]
-        [(2, 3, 0)]
-        """
-        self._core.bound(where)
-        return self._steps(where, check_integer(step_bytes, "step_bytes=", least=1))
-
     def describe_evolution(self) -> list[Generation]:
         """Which files are of which partition fields and rule, what `compact` would move, and how well each prunes.
 
@@ -232,30 +210,6 @@ class Table(TableWriter):
         [(('dt', 'app'), 2, False)]
         """
         return generations(self.plan())
-
-    def _steps(self, where: Where, step_bytes: int) -> Iterator[Step]:
-        while True:
-            # Between two steps anything may happen to the table: each is planned from the version it builds on.
-            transaction = self._core.transaction(COMPACT)
-            left = not_current(self.plan(where))
-            batch = first_step(left, step_bytes)
-            if not batch:
-                return
-            result = self._core.committed(transaction, partial(self._move, batch))
-            moved = sum(f.bytes for f in batch)
-            yield Step(
-                version=result.version,
-                files_before=len(batch),
-                files_after=result.files_added,
-                bytes_moved=moved,
-                bytes_left=sum(f.bytes for f in left) - moved,
-            )
-
-    def _move(self, files: Sequence[DataFile], transaction: Transaction) -> None:
-        moved = self._core.engines.rows.compact(self._core.snapshot(), files)
-        transaction.add(moved)
-        transaction.remove(files)
-        transaction.rewritten = sum(f.rows for f in moved)
 
 
 def core_of(table: Table) -> Core:
