@@ -32,6 +32,7 @@ from coalesce.errors import (
     TableExists,
     TableNotFound,
     UnsupportedFeature,
+    VersionExpired,
     VersionNotFound,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "CommitUncertain",
     "CorruptMetadata",
     "DataFile",
+    "ExpireResult",
     "FileMissing",
     "Generation",
     "InvalidArgument",
@@ -64,7 +66,9 @@ __all__ = [
     "TableExists",
     "TableNotFound",
     "UnsupportedFeature",
+    "VacuumResult",
     "Version",
+    "VersionExpired",
     "VersionNotFound",
     "WriteResult",
     "__version__",
@@ -81,6 +85,7 @@ __all__ = [
 
 _HOME = {
     "DataFile": "coalesce.model.datafile",
+    "ExpireResult": "coalesce.table.maintain.expire",
     "Generation": "coalesce.table.generations",
     "Listing": "coalesce.table.listing",
     "LogicalPartition": "coalesce.table.from_metadata",
@@ -90,6 +95,7 @@ _HOME = {
     "Schema": "coalesce.model.schema",
     "Step": "coalesce.table.maintain.compact",
     "Table": "coalesce.table.table",
+    "VacuumResult": "coalesce.table.maintain.vacuum",
     "Version": "coalesce.model.version",
     "WriteResult": "coalesce.table.result",
     "attach": "coalesce.spark.session.attach",
@@ -120,6 +126,8 @@ if _typing.TYPE_CHECKING:
     from coalesce.table.generations import Generation
     from coalesce.table.listing import Listing
     from coalesce.table.maintain.compact import Step
+    from coalesce.table.maintain.expire import ExpireResult
+    from coalesce.table.maintain.vacuum import VacuumResult
     from coalesce.table.result import WriteResult
     from coalesce.table.table import Table
 else:  # where types are checked, a misspelt name is to be found out

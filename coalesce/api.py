@@ -66,18 +66,19 @@ def create(
 def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
     location: Location,
     *,
-    version: int | None = None,
+    version: int | str | None = None,
     as_of: datetime | None = None,
     spark: Any = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
     """Open a table at its newest version, or read-only at an older one.
 
-    * `version`: the number of the version.
+    * `version`: the number of the version, or a tag that names it.
     * `as_of`: the moment whose version is meant; one without a time zone is UTC.
     * `spark`, `storage_options`: as for `create`.
 
-    Raises `TableNotFound`, and `VersionNotFound` for a version that is not there.
+    Raises `TableNotFound`, `VersionNotFound` for a version that is not there, and `VersionExpired` for one that is not
+    there any more.
 
     >>> coalesce.open("events").count()
     4
@@ -87,17 +88,16 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
     check_when(version, as_of)
     storage = _storage(location, storage_options, spark)
     log = Log(storage)
-    # A damaged newest version must not keep anyone from an older one, so that is the first to be read.
-    oldest = None if version is None and as_of is None else log.load(log.numbers()[0])
+    travels = version is not None or as_of is not None
     table = Table(
         storage,
         _engines(spark),
         log=log,
-        version=oldest,
+        version=log.any() if travels else None,
         time_zone=_time_zone(spark),
         case_sensitive=_case_sensitive(spark),
     )
-    return table if oldest is None else table.at(version=version, as_of=as_of)
+    return table.at(version=version, as_of=as_of) if travels else table
 
 
 def _storage(location: object, options: object, spark: Any) -> Storage:

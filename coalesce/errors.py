@@ -45,6 +45,10 @@ class VersionNotFound(CoalesceError):
     """The table has no such version: never written, or expired."""
 
 
+class VersionExpired(VersionNotFound):
+    """The version was there and has expired: what only it needed may be gone, or is about to go."""
+
+
 class CorruptMetadata(CoalesceError):
     """A version file or manifest is damaged or breaks the format's rules.
 

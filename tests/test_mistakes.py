@@ -136,15 +136,23 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     ),
     "a version of the future": (
         lambda _: coalesce.open("events", version=99),
-        "there is no version 99 of the table at events: it was never written, or it has expired.",
+        "there is no version 99 of the table at events.",
     ),
     "a negative version": (
         lambda _: coalesce.open("events", version=-1),
-        "there is no version -1 of the table at events: it was never written, or it has expired.",
+        "there is no version -1 of the table at events.",
     ),
     "a version that is a text": (
-        lambda _: coalesce.open("events", version="1"),  # type: ignore[arg-type]  # the mistake
-        "version= is a whole number, not '1'.",
+        lambda _: coalesce.open("events", version="1"),
+        "version= is a whole number or the name of a tag, and '1' is neither; write 1 for the number.",
+    ),
+    "a version that is neither": (
+        lambda _: coalesce.open("events", version=1.5),  # type: ignore[arg-type]  # the mistake
+        "version= is a whole number, not 1.5.",
+    ),
+    "a tag that is not there": (
+        lambda _: coalesce.open("events", version="audit"),
+        "the table at events has no tag 'audit'; it has no tags.",
     ),
     "a time before the table": (
         lambda _: coalesce.open("events", as_of=datetime(1999, 1, 1)),

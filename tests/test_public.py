@@ -17,6 +17,7 @@ ERRORS = [name for name, kind in vars(errors).items() if inspect.isclass(kind) a
 FUNCTIONS = ["attach", "col", "create", "each_batch", "group", "keep_all", "open", "session", "small"]
 CLASSES = [
     "DataFile",
+    "ExpireResult",
     "Generation",
     "Listing",
     "LogicalPartition",
@@ -26,6 +27,7 @@ CLASSES = [
     "Schema",
     "Step",
     "Table",
+    "VacuumResult",
     "Version",
     "WriteResult",
 ]
@@ -61,11 +63,14 @@ TABLE = [
     *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
     *("enable_feature", "replace_schema", "compact", "describe_evolution"),
+    *("tag", "untag", "tags", "expire", "vacuum"),
 ]
 OTHERS = {
     "WriteResult": [
         *("version", "operation", "rows_added", "rows_removed", "files_added", "files_removed", "seconds", "committed"),
     ],
+    "ExpireResult": ["version", "retained_from", "versions", "bytes", "failures", "dry_run", "seconds"],
+    "VacuumResult": ["files", "paths", "bytes", "failures", "dry_run", "seconds"],
     "LogicalPartition": ["spec_id", "values", "files", "rows", "bytes"],
     "Listing": ["count", "index", "to_arrow", "to_pandas", "to_polars"],
     "Report": ["version", "predicate", "stages", "unknown_files", "residual", "to_dict"],

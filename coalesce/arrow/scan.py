@@ -13,6 +13,7 @@ from coalesce.arrow.places import Part
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
 from coalesce.arrow.row_groups import matching_parts
+from coalesce.errors import FileMissing
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
@@ -20,6 +21,7 @@ from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.outcomes import Mask
+from coalesce.table.commit.log import why_missing
 from coalesce.table.engine import Snapshot
 from coalesce.table.outgoing import pandas_frame, polars_frame
 
@@ -100,6 +102,12 @@ class ArrowScan:
 
     def _file(self, entry: DataFile, residual: Bound, *, at_once: bool = False) -> Iterator[pa.RecordBatch]:
         """The matching rows of one file, a row group at a time; `at_once` if all may be in memory."""
+        try:
+            yield from self._rows(entry, residual, at_once)
+        except FileMissing as missing:
+            raise why_missing(self.snapshot.storage, self.plan.version) or missing from missing
+
+    def _rows(self, entry: DataFile, residual: Bound, at_once: bool) -> Iterator[pa.RecordBatch]:
         with open_file(self.snapshot.storage, entry, self.plan.version) as file:
             if residual == TRUE:
                 groups = range(len(file.group_rows))

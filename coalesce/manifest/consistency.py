@@ -24,11 +24,21 @@ def check_consistency(version: Version, document: Node) -> None:
         raise document["current_rule_id"].wrong(f"there is no rule {version.current_rule_id}.")
     if version.schema.highest_id > version.max_column_id:
         raise document["max_column_id"].wrong(f"there is a column {version.schema.highest_id}.")
+    _check_retention(version, document)
     _check_partition_fields(version, document["specs"])
     fields = {spec_id: {f.field_id for f in spec.fields} for spec_id, spec in specs.items()}
     for position, ref in enumerate(version.manifests):
         if not _fits(ref, fields, version):
             _check_manifest(ref, fields, version, document["manifests"].at(position))
+
+
+def _check_retention(version: Version, document: Node) -> None:
+    """The newest version never expires, and a tag names a version that there was."""
+    if version.retained_from > version.number:
+        raise document["retained_from"].wrong(f"version {version.number} itself would have expired.")
+    for name, number in version.tags.items():
+        if number > version.number:
+            raise document["tags"].wrong(f"the tag {name!r} names version {number}, which is yet to come.")
 
 
 def _fits(ref: ManifestRef, fields: Mapping[int, set[int]], version: Version) -> bool:

@@ -95,12 +95,22 @@ def _parquet(table: pa.Table, metadata: dict[str, str]) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
+def manifest_paths(data: bytes, ref: ManifestRef) -> list[str]:
+    """The paths alone of the entries in `data`; CorruptMetadata if that is not the manifest that `ref` points to."""
+    _check_digest(data, ref)
+    try:
+        paths = pq.ParquetFile(pa.BufferReader(data)).read(columns=["path"], use_threads=False).column("path")
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise CorruptMetadata(ref.path, f"it is not a readable Parquet file: {error}.") from error
+    if len(paths) != ref.files or paths.null_count or not pa.types.is_string(paths.type):
+        raise CorruptMetadata(ref.path, f"it does not have the paths of {ref.files} files.", "path")
+    found: list[str] = paths.to_pylist()
+    return found
+
+
 def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     """The entries in `data`, the bytes of the manifest `ref` points to, or CorruptMetadata that names it."""
-    if len(data) != ref.length:
-        raise CorruptMetadata(ref.path, f"it has {len(data)} bytes, not the {ref.length} that were committed.")
-    if "sha256:" + hashlib.sha256(data).hexdigest() != ref.digest:
-        raise CorruptMetadata(ref.path, "its digest is not the one that was committed: the file is damaged.")
+    _check_digest(data, ref)
     try:
         opened = _Opened(data)
         file = opened.file
@@ -127,6 +137,14 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
         return found.file.read(columns=[n for n in there if is_statistic(n)])
 
     return Entries(ref.spec_id, field_ids, _inherit(core, ref), load, unread=len(data))
+
+
+def _check_digest(data: bytes, ref: ManifestRef) -> None:
+    """Refuse bytes that are not those that were committed."""
+    if len(data) != ref.length:
+        raise CorruptMetadata(ref.path, f"it has {len(data)} bytes, not the {ref.length} that were committed.")
+    if "sha256:" + hashlib.sha256(data).hexdigest() != ref.digest:
+        raise CorruptMetadata(ref.path, "its digest is not the one that was committed: the file is damaged.")
 
 
 class _Opened:

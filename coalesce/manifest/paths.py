@@ -13,6 +13,7 @@ METADATA = "_coalesce"
 VERSIONS = f"{METADATA}/versions"
 MANIFESTS = f"{METADATA}/manifests"
 LATEST_HINT = f"{METADATA}/latest"
+CLOCK = f"{METADATA}/clock"
 DATA = "data"
 
 _VERSION_FILE = re.compile(rf"{VERSIONS}/([0-9]{{20}})\.json")

@@ -34,7 +34,7 @@ _LAST_MOMENT: Final = 253_402_300_799_999
 
 def read_version(d: Node, parts: Parts) -> Version:
     """The version that a document describes, or a CorruptMetadata that names the member which is wrong."""
-    parent = d.get("parent_commit_id")
+    parent, retained_from, tags = d.get("parent_commit_id"), d.get("retained_from"), d.get("tags")
     return Version(
         number=d["version"].count,
         table_id=d["table_id"].text,
@@ -56,6 +56,8 @@ def read_version(d: Node, parts: Parts) -> Version:
         max_column_id=d["max_column_id"].count,
         has_dropped_or_renamed=d["has_dropped_or_renamed"].flag,
         applied=d["applied"].counts,
+        retained_from=0 if retained_from is None else retained_from.count,
+        tags={} if tags is None else tags.counts,
     )
 
 

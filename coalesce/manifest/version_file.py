@@ -73,6 +73,8 @@ def _version(v: Version) -> Json:
         "current_rule_id": v.current_rule_id,
         "next_row_id": v.next_row_id,
         "applied": dict(v.applied),
+        **({} if v.retained_from == 0 else {"retained_from": v.retained_from}),
+        **({"tags": dict(v.tags)} if v.tags else {}),
         "manifests": [_manifest(m) for m in v.manifests],
     }
 

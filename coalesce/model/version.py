@@ -20,10 +20,11 @@ LOGICAL_PARTITIONS = "logicalPartitions"
 MATERIALIZE_PARTITION_COLUMNS = "materializePartitionColumns"
 COLUMN_MAPPING_USAGE_TRACKING = "columnMappingUsageTracking"
 ICEBERG_COMPAT_V3 = "icebergCompatV3"
+RETENTION = "retention"  # turned on by the first tag or expiry
 
 READER_FEATURES = frozenset({LOGICAL_PARTITIONS})
 WRITER_FEATURES = frozenset(
-    {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3}
+    {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3, RETENTION}
 )
 
 
@@ -66,7 +67,10 @@ class ManifestRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Version:
-    """All of a table's state but its rows."""
+    """All of a table's state but its rows.
+
+    `retained_from` and `tags` count in the newest version only: versions below the one that no tag names have expired.
+    """
 
     number: int
     table_id: str
@@ -90,6 +94,8 @@ class Version:
     max_column_id: int
     has_dropped_or_renamed: bool = False
     applied: Mapping[str, int] = field(default_factory=dict)
+    retained_from: int = 0
+    tags: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def spec(self) -> Spec:
@@ -130,6 +136,14 @@ class Version:
         """How many bytes the data files have together."""
         return sum(m.bytes for m in self.manifests)
 
+    def has_expired(self, number: int) -> bool:
+        """Whether a version that there was has expired, by what this one says."""
+        return 0 <= number < self.retained_from and number not in self.tags.values()
+
+    def retains(self, number: int) -> bool:
+        """Whether it has not."""
+        return not self.has_expired(number)
+
     def check_writable(self) -> None:
         """Refuse to write a table with a writer feature or a kind of rule that this release does not know.
 
@@ -158,5 +172,5 @@ class Version:
 def held_bytes(version: Version) -> int:
     """About how much memory a version takes; `max_column_id` stands for the number of columns, inner ones too."""
     groups = [members for rule in version.rules if isinstance(rule, Groups) for members in rule.members.values()]
-    pairs = len(version.applied) + len(version.properties) + sum(map(len, groups))
+    pairs = len(version.applied) + len(version.tags) + len(version.properties) + sum(map(len, groups))
     return 4_000 + 900 * version.max_column_id + MANIFEST_REF_BYTES * len(version.manifests) + 150 * pairs

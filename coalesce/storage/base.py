@@ -60,6 +60,12 @@ class Storage(Protocol):
         The listing begins strictly after the path `start_after`. A directory that is not there has no files.
         """
 
+    def sweep(self, prefix: str) -> Listing:
+        """What `list` shows and, besides, names of `temporary_beside`; but no links, and nothing that one leads to.
+
+        For a clean-up, which must see what dead writers left, and must not touch what is not the table's own.
+        """
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """The files `name(first)`, `name(first + 1)` and so on, as a listing shows them.
 

@@ -92,10 +92,18 @@ class LocalStorage:
     def list(self, prefix: str, start_after: str | None = None) -> Listing:
         """Every file below `prefix`, sorted. Only files after `start_after` are looked at.
 
-        A link to a file counts as the file. A link to a directory is not followed: what is behind it is not the
-        table's, and a clean-up of what no version names must not come across it.
+        A link to a file counts as the file. A link to a directory is not followed.
         """
-        after = "" if start_after is None else start_after
+        return self._listed(prefix, "" if start_after is None else start_after, own=False)
+
+    def sweep(self, prefix: str) -> Listing:
+        """Every file below `prefix` that is one itself, temporaries too; none if the prefix leads through a link."""
+        inside = directory_of(prefix)
+        above = [inside[:i] for i, letter in enumerate(inside) if letter == "/"]
+        return [] if any(os.path.islink(self._at(path)) for path in above) else self._listed(prefix, "", own=True)
+
+    def _listed(self, prefix: str, after: str, *, own: bool) -> Listing:
+        """The files below `prefix`; `own` means temporaries too, and no links."""
         found: Listing = []
         todo = [directory_of(prefix)]
         while todo:
@@ -108,9 +116,9 @@ class LocalStorage:
                         below = f"{path}/"
                         if below > after or after.startswith(below):
                             todo.append(below)
-                    elif path > after and not is_temporary(entry.name):
+                    elif path > after and (own or not is_temporary(entry.name)):
                         with suppress(*_NOT_A_FILE):
-                            status = entry.stat()
+                            status = entry.stat(follow_symlinks=not own)
                             if stat.S_ISREG(status.st_mode):
                                 found.append(_stored(path, status))
         found.sort(key=lambda file: file.path)

@@ -113,6 +113,10 @@ class ObjectStorage:
         found.sort(key=lambda file: file.path)
         return found
 
+    def sweep(self, prefix: str) -> Listing:
+        """The same: there are no links, and an object that is not complete is not there."""
+        return self.list(prefix)
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """Those files and whatever sorts behind them, in one request for 1,000."""
         return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from coalesce.arguments import check_kind, check_text, shown
-from coalesce.errors import CoalesceError, PredicateError, VersionNotFound
+from coalesce.errors import CoalesceError, PredicateError, VersionExpired, VersionNotFound
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
@@ -27,6 +27,7 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.engine import Engines, Rewritten, Snapshot, check_layout
+from coalesce.table.maintain.tags import no_tag
 from coalesce.table.new_columns import STRICT, change_to, merged
 from coalesce.table.result import WriteResult
 from coalesce.table.sizes import measured
@@ -74,7 +75,16 @@ class Core:
 
     def at(self, number: int) -> "Core":
         """The table as it was at a version, to stay there."""
-        return replace(self, version=self.log.load(number), pinned=True)
+        return replace(self, version=self.log.load(self.log.retained(number)), pinned=True)
+
+    def number_of(self, version: int | str) -> int:
+        """The number of a version, which may be given by a tag."""
+        if not isinstance(version, str):
+            return version
+        tags = self.log.load(self.log.newest()).tags
+        if version not in tags:
+            raise no_tag(version, tags, self.storage.root)
+        return tags[version]
 
     def number_at(self, moment: datetime) -> int:
         """The newest version that was committed at or before `moment`, by bisection: versions are in time order."""
@@ -90,7 +100,13 @@ class Core:
                 high = middle
         if low == 0:
             raise VersionNotFound(f"the oldest version still there, {numbers[0]}, was committed after {moment}.")
-        return numbers[low - 1]
+        found = numbers[low - 1]
+        if low < len(numbers) and numbers[low] != found + 1:  # kept by a tag, and those after it are gone
+            raise VersionExpired(
+                f"the version of {moment} has expired: it may have been any of those between version {found} and "
+                f"version {numbers[low]}."
+            )
+        return found
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -124,14 +140,18 @@ class Core:
 
     def transaction(self, operation: str, *, applies: Applies = None) -> Transaction:
         """Begin to stage changes against the newest version."""
-        if self.pinned:
-            raise CoalesceError(
-                f"this table was opened at version {self.version.number} and is read-only; open it afresh."
-            )
+        self.check_follows()
         self.refresh()
         self.version.check_writable()
         named = check_text(operation, "the name of an operation")
         return Transaction(self.log, self.manifests, self.version, named, applies=applies)
+
+    def check_follows(self) -> None:
+        """Refuse to change a table that was opened at a version."""
+        if self.pinned:
+            raise CoalesceError(
+                f"this table was opened at version {self.version.number} and is read-only; open it afresh."
+            )
 
     def commit(self, transaction: Transaction) -> Version:
         """Commit, and move on to the version that holds the change."""

@@ -1,11 +1,12 @@
 """What can be asked of a table at one version: plans, rows, counts, values, history."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Self
 
 from coalesce.arguments import check_integer, check_moment, check_text, check_texts, shown
-from coalesce.errors import InvalidArgument, NeedsSpark, SchemaError
+from coalesce.errors import InvalidArgument, NeedsSpark, SchemaError, VersionExpired
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field, is_atomic
@@ -27,6 +28,7 @@ from coalesce.table.from_metadata import (
     list_partitions,
 )
 from coalesce.table.listing import Listing, file_listing, partition_listing, version_listing
+from coalesce.table.maintain.tags import check_tag
 
 
 class TableReader:
@@ -114,13 +116,14 @@ class TableReader:
         self._core.refresh()
         return self
 
-    def at(self, *, version: int | None = None, as_of: datetime | None = None) -> Self:
+    def at(self, *, version: int | str | None = None, as_of: datetime | None = None) -> Self:
         """The table as it was. The result stays there and is read-only.
 
-        * `version`: at the version of this number.
+        * `version`: at the version of this number, or of this tag.
         * `as_of`: at this moment; one without a time zone is UTC.
 
-        Raises `VersionNotFound` if there is none, and `InvalidArgument` unless one of the two is given.
+        Raises `VersionNotFound` if there is none, `VersionExpired` if there was one, and `InvalidArgument` unless one
+        of the two is given.
 
         >>> table.at(version=0).count()
         0
@@ -128,8 +131,9 @@ class TableReader:
         check_when(version, as_of)
         if (version is None) == (as_of is None):
             raise InvalidArgument("say either version= or as_of=.")
-        number = int(version) if version is not None else self._core.number_at(as_of)  # type: ignore[arg-type]
-        return self._of(self._core.at(number))
+        core = self._core
+        number = core.number_of(version) if version is not None else core.number_at(as_of)  # type: ignore[arg-type]
+        return self._of(core.at(int(number)))
 
     def history(self, limit: int | None = None) -> Listing[Version]:
         """The versions still there, newest first; of a table opened at a version, up to that one.
@@ -147,8 +151,10 @@ class TableReader:
         core = self._core
         if most is not None:
             return version_listing(core.log.last(most, self.version if core.pinned else None))
-        numbers = [n for n in reversed(core.log.numbers()) if not core.pinned or n <= self.version]
-        return version_listing(core.log.load_all(numbers))
+        while True:
+            numbers = [n for n in reversed(core.log.numbers()) if not core.pinned or n <= self.version]
+            with suppress(VersionExpired):  # while it was looked at: those that are left are listed again
+                return version_listing(core.log.load_all(numbers))
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -182,7 +188,7 @@ class TableReader:
             self.schema.field(name)
         return self._core.engines.rows.scan(self._core.snapshot(), self.plan(where), names)
 
-    def read(self, *, version: int | None = None, as_of: datetime | None = None) -> Any:
+    def read(self, *, version: int | str | None = None, as_of: datetime | None = None) -> Any:
         """The rows as a Spark DataFrame that prunes by itself. It stays at its version, whatever is committed later.
 
         * `version`, `as_of`: those of an older version, as for `at`.
@@ -313,7 +319,14 @@ class TableReader:
 
 def check_when(version: object, as_of: object) -> None:
     """Whether these can say which version is meant."""
-    if version is not None:
+    if isinstance(version, str):
+        if version.isdecimal():
+            raise InvalidArgument(
+                f"version= is a whole number or the name of a tag, and {shown(version)} is neither; write "
+                f"{int(version)} for the number."
+            )
+        check_tag(version)
+    elif version is not None:
         check_integer(version, "version=")
     if as_of is not None:
         check_moment(as_of, "as_of=")

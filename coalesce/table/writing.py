@@ -9,6 +9,7 @@ from coalesce.model.values import FieldValues
 from coalesce.predicate.expr import TRUE
 from coalesce.predicate.normalize import has_opaque
 from coalesce.table import removal
+from coalesce.table.commit.log import expired
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.core import Applies, Where
 from coalesce.table.engine import COUNTED, check_layout
@@ -202,7 +203,7 @@ class TableWriter(TableReader):
 
         * `version`: the number of the older version.
 
-        Raises `VersionNotFound`, and `CommitConflict` if anything was committed meanwhile.
+        Raises `VersionNotFound`, `VersionExpired`, and `CommitConflict` if anything was committed meanwhile.
 
         >>> _ = table.truncate()
         >>> table.rollback(1).rows_added
@@ -211,6 +212,8 @@ class TableWriter(TableReader):
         number, core = check_integer(version, "the version"), self._core
         transaction = core.transaction("rollback")
         transaction.exclusive = True
+        if transaction.base.has_expired(number):
+            raise expired(core.storage.root, number, transaction.base)  # though its file may be there, others may not
         old = core.log.load(number)
         transaction.summary["to_version"] = number
         transaction.change(lambda head: removal.rolled_back(head, old))

@@ -136,8 +136,21 @@ def types(path: Path) -> None:
     coalesce.create(path, rows.schema, partition_by=["p"]).append(rows)
 
 
+def retention(path: Path) -> None:
+    """A version that only a tag keeps, a gap behind it, and a rollback to another tag's."""
+    table = coalesce.create(path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"))
+    for first in (0, 10, 20):
+        table.append(events(first, ["A", None, ""]))
+    table.tag("audit-2026", version=1)
+    table.tag("größer \U0001f600")
+    table.drop_partition(app="A")
+    table.expire("0s", keep_last=1, force=True)
+    table.rollback(1)
+    table.vacuum("0s", force=True)
+
+
 TABLES: dict[str, Callable[[Path], None]] = {
-    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types)
+    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types, retention)
 }
 
 

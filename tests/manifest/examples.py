@@ -37,6 +37,7 @@ from coalesce.model.version import (
     ICEBERG_COMPAT_V3,
     LOGICAL_PARTITIONS,
     MATERIALIZE_PARTITION_COLUMNS,
+    RETENTION,
     FieldBounds,
     ManifestRef,
     Version,
@@ -101,7 +102,7 @@ EVERYTHING = Version(
     current_rule_id=2,
     properties={"write.target-file-bytes": "64MB", "": ""},
     writer_features=frozenset(
-        {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3}
+        {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3, RETENTION}
     ),
     manifests=(
         ManifestRef(
@@ -149,6 +150,8 @@ EVERYTHING = Version(
     max_column_id=13,
     has_dropped_or_renamed=True,
     applied={"stream-1": 41},
+    retained_from=5,
+    tags={"audit-2026": 3, "größer 🙂": 6},
 )
 
 
@@ -198,6 +201,8 @@ def versions(draw: st.DrawFn) -> Version:
         max_column_id=schema.highest_id + draw(st.integers(0, 10)),
         has_dropped_or_renamed=draw(st.booleans()),
         applied=draw(st.dictionaries(st.text(max_size=10), st.integers(0, 2**62), max_size=3)),
+        retained_from=draw(st.integers(0, 9)),
+        tags=draw(st.dictionaries(st.text(min_size=1, max_size=10), st.integers(0, 9), max_size=3)),
     )
 
 

@@ -133,7 +133,7 @@ def example() -> Version:
 
 def test_the_example_in_the_text_is_the_example() -> None:
     """Byte for byte, and a version like any other."""
-    version_text, _ = re.findall(r"```json\n(.*?)```", section("14. A worked example"), re.DOTALL)
+    version_text, _ = re.findall(r"```json\n(.*?)```", section("15. A worked example"), re.DOTALL)
     data = (EXAMPLE / version_path(1)).read_bytes()
     assert version_text.encode() == data
     decoded = decode_version(data, 1)
@@ -143,7 +143,7 @@ def test_the_example_in_the_text_is_the_example() -> None:
 
 def test_the_example_s_manifest_is_what_the_text_says() -> None:
     """Its row, its inheritance, and which questions leave the file out."""
-    _, entry_text = re.findall(r"```json\n(.*?)```", section("14. A worked example"), re.DOTALL)
+    _, entry_text = re.findall(r"```json\n(.*?)```", section("15. A worked example"), re.DOTALL)
     version = example()
     (ref,) = version.manifests
     data = (EXAMPLE / ref.path).read_bytes()

@@ -81,9 +81,8 @@ def check_manifest_form(file: pq.ParquetFile, field_ids: list[int], spec_id: int
 def documented_columns() -> dict[str, str]:
     """The table of columns in FORMAT.md: name and type, `any` where the type is the field's own."""
     text = (MANIFESTS / "FORMAT.md").read_text()
-    rows = re.findall(
-        r"^\| (`[a-z_<>cf`, ]+`) \| ([^|]+) \| [^|]+ \|$", text[text.index("an entry, at most") :], re.MULTILINE
-    )
+    section = text[text.index("an entry, at most") : text.index("\n## 9.")]
+    rows = re.findall(r"^\| (`[a-z_<>cf`, ]+`) \| ([^|]+) \| [^|]+ \|$", section, re.MULTILINE)
     columns = {}
     for names, type_ in rows:
         plain = type_.partition(" (")[0].strip()

@@ -51,6 +51,13 @@ def test_any_version_is_read_back_as_it_was(version: Version) -> None:
         assert decoded == version
 
 
+def test_what_says_nothing_is_not_written() -> None:
+    """A table without tags, of which nothing has expired, has the file that earlier releases wrote."""
+    plain = json.loads(encode_version(replace(EVERYTHING, retained_from=0, tags={})))
+    assert {"retained_from", "tags"}.isdisjoint(plain)
+    assert {"retained_from", "tags"} <= set(json.loads(encode_version(EVERYTHING)))
+
+
 def test_a_version_with_everything_in_it_is_read_back() -> None:
     """The example that the tests below damage is sound, and its file is one line of JSON."""
     data = encode_version(EVERYTHING)
@@ -160,8 +167,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 
 
 Path = tuple[str | int, ...]
-OPTIONAL = {"parent_commit_id", "default", "bounds", "lower", "upper"}
-FREE = {"summary", "properties", "applied"}  # their members' names are not the format's
+OPTIONAL = {"parent_commit_id", "default", "bounds", "lower", "upper", "retained_from", "tags"}
+FREE = {"summary", "properties", "applied", "tags"}  # their members' names are not the format's
 
 
 def members(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -273,6 +280,9 @@ OTHER = ("manifests", 2, "bounds")
         (change("timestamp_ms", to=-62_135_596_800_001), "timestamp_ms"),
         (change("applied", "stream-1", to=2**70), "applied.stream-1"),
         (change("applied", "stream-1", to=-5), "applied.stream-1"),
+        (change("retained_from", to=8), "retained_from"),
+        (change("tags", "audit-2026", to=8), "tags"),
+        (change("tags", "audit-2026", to=-1), "tags.audit-2026"),
         (change("next_row_id", to=2**63), "next_row_id"),
         (change("summary", to={"rows_added": 2**64}), "summary.rows_added"),
         (change("current_rule_id", to=5), "current_rule_id"),

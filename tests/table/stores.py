@@ -56,6 +56,10 @@ class MemoryStorage:
             ]
         return sorted(found, key=lambda file: file.path)
 
+    def sweep(self, prefix: str) -> Listing:
+        """The same."""
+        return self.list(prefix)
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """The files from a number on, by a listing."""
         return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)

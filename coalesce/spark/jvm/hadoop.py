@@ -141,8 +141,16 @@ class HadoopStorage:
 
     def list(self, prefix: str, start_after: str | None = None) -> Listing:
         """Every file below `prefix`, sorted. Hadoop cannot begin at a name, so all are looked at."""
-        inside = directory_of(prefix)
         after = "" if start_after is None else start_after
+        found = self._listed(prefix)
+        return [file for file in found if file.path > after and not is_temporary(file.path.rpartition("/")[2])]
+
+    def sweep(self, prefix: str) -> Listing:
+        """Every file below `prefix`, temporaries too. HDFS has no links."""
+        return self._listed(prefix)
+
+    def _listed(self, prefix: str) -> Listing:
+        inside = directory_of(prefix)
         with self._java("list", prefix):
             try:
                 text = self._list_files(inside)
@@ -150,11 +158,7 @@ class HadoopStorage:
                 if _is_missing(error):
                     return []
                 raise
-        found = [
-            file
-            for file in _stored_files(text)
-            if file.path > after and file.path.startswith(inside) and not is_temporary(file.path.rpartition("/")[2])
-        ]
+        found = [file for file in _stored_files(text) if file.path.startswith(inside)]
         found.sort(key=lambda file: file.path)
         return found
 

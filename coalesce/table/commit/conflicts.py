@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from coalesce.errors import CommitConflict
 from coalesce.model.schema import children
 from coalesce.model.types import Field, is_atomic
-from coalesce.model.version import Version
+from coalesce.model.version import RETENTION, Version
 from coalesce.plan.planner import Judge, plan_manifest
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.render import to_sql
@@ -145,5 +145,5 @@ def _metadata(version: Version) -> tuple[object, ...]:
         version.current_rule_id,
         version.properties,
         version.reader_features,
-        version.writer_features,
+        version.writer_features - {RETENTION},  # which a tag turns on, and is in nobody's way
     )

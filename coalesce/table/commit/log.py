@@ -9,10 +9,11 @@ only where it leads nowhere.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import pairwise
+from itertools import islice, pairwise
 from threading import Lock
 
 from coalesce.errors import (
+    CoalesceError,
     CommitUncertain,
     CorruptMetadata,
     FileMissing,
@@ -20,6 +21,8 @@ from coalesce.errors import (
     SchemaError,
     StorageError,
     TableNotFound,
+    UnsupportedFeature,
+    VersionExpired,
     VersionNotFound,
 )
 from coalesce.manifest.parts import Parts
@@ -30,6 +33,7 @@ from coalesce.recent import Recent
 from coalesce.storage.base import Listing, Storage, StoredFile
 
 _AT_ONCE = 16  # versions that are read at the same time: most of it is waiting for the store
+_LOOKS = 3  # how often files are listed before one is said to be lost
 _REMEMBERED = 8 * 1024 * 1024  # bytes of decoded versions kept per table; they never change
 
 
@@ -68,9 +72,40 @@ class Log:
             self._remembered.clear()  # or the table is another one than the one that was seen
         elif seen is not None and self._newest_file not in (None, listed.get(seen)):
             self._remembered.clear()
+        if next(_gaps(listed), None) is not None:  # what was looked up one by one need not have the newest, then
+            listed = self._whole()
         number = self._newest_seen = _last(listed, self.storage.root)
         self._newest_file = listed[number]
         return number
+
+    def _whole(self) -> dict[int, StoredFile]:
+        """Every version file there is, if none is missing between them but of versions that have expired.
+
+        While files are listed, an expiry may be committed and files be deleted: then they are listed again.
+        """
+        lost: list[int] = []
+        for _ in range(_LOOKS):
+            listed = self._all()
+            gaps = list(_gaps(listed))
+            kept_from = self._kept_from(_last(listed, self.storage.root)) if gaps else 0
+            lost = [max(gap.start, kept_from) for gap in gaps if gap.stop > kept_from]
+            if not lost:
+                return listed
+        raise CorruptMetadata(
+            version_path(lost[0]), "the file is missing although later versions exist; restore it from a backup."
+        )
+
+    def _kept_from(self, newest: int) -> int:
+        """The oldest version that is kept without a tag; if the newest version cannot be read, all are."""
+        head = self._readable(newest)
+        return 0 if head is None else head.retained_from
+
+    def _readable(self, number: int) -> Version | None:
+        """A version, or None if its file is damaged or a newer release's."""
+        try:
+            return self.load(number)
+        except (CorruptMetadata, UnsupportedFeature):
+            return None
 
     def _is_stored(self, number: int, digest: bytes) -> bool:
         try:
@@ -79,10 +114,27 @@ class Log:
             return False
 
     def numbers(self) -> list[int]:
-        """Every version still there, oldest first. Lists all of them: for people, not for planning."""
-        listed = self._all()
-        _last(listed, self.storage.root)
-        return list(listed)
+        """Every version that has not expired, oldest first. Lists all of them: for people, not for planning."""
+        listed = self._whole()
+        head = self._readable(_last(listed, self.storage.root))
+        # That the newest is damaged keeps nobody from those before it.
+        return [number for number in listed if head is None or not head.has_expired(number)]
+
+    def any(self) -> Version:
+        """The newest version; if it is damaged, which keeps nobody from those before it, the oldest."""
+        head = self._readable(self.newest())
+        return self.load(self.numbers()[0]) if head is None else head
+
+    def files(self) -> Listing:
+        """The version files that are there, of expired versions too."""
+        return list(self._all().values())
+
+    def retained(self, number: int) -> int:
+        """`number`, if the version has not expired. While the newest is damaged, that cannot be told, and none has."""
+        head = self._readable(self.newest())
+        if head is not None and head.has_expired(number):
+            raise expired(self.storage.root, number, head)
+        return number
 
     def load(self, number: int) -> Version:
         """Version `number`."""
@@ -107,11 +159,13 @@ class Log:
 
         Versions before them are not even listed, unless one is missing: it may have expired, or be lost.
         """
-        newest = self.newest() if until is None else until
+        newest = self.newest()
+        head, last = self._readable(newest), newest if until is None else until
+        kept = (number for number in range(last, -1, -1) if head is None or not head.has_expired(number))
         try:
-            return list(self.load_all(range(newest, max(-1, newest - count), -1)))
+            return list(self.load_all(list(islice(kept, count))))
         except VersionNotFound:
-            numbers = [number for number in self.numbers() if number <= newest]
+            numbers = [number for number in self.numbers() if number <= last]
             return list(self.load_all(numbers[::-1][:count]))
 
     def head(self) -> Version:
@@ -170,10 +224,15 @@ class Log:
         try:
             return self.storage.read(version_path(number))
         except FileMissing:
-            raise VersionNotFound(
-                f"there is no version {number} of the table at {self.storage.root}: "
-                "it was never written, or it has expired."
-            ) from None
+            raise self._missing(number) from None
+
+    def _missing(self, number: int) -> VersionNotFound:
+        """The error for a version whose file is not there."""
+        with suppress(CoalesceError):
+            other = Log(self.storage)  # what is known here stays as it is
+            if (newest := other.newest()) > number and (head := other.load(newest)).has_expired(number):
+                return expired(self.storage.root, number, head)
+        return VersionNotFound(f"there is no version {number} of the table at {self.storage.root}.")
 
     def _decoded(self, data: bytes, number: int) -> Version:
         version = self._understood(data, number)
@@ -224,13 +283,33 @@ def _by_number(listed: Listing) -> dict[int, StoredFile]:
 
 
 def _last(listed: Mapping[int, StoredFile], root: str) -> int:
-    """The last of the versions, if there are any and none is missing between them."""
-    numbers = list(listed)
-    if not numbers:
+    """The last of the versions, if there are any."""
+    if not listed:
         raise TableNotFound(f"there is no coalesce table at {root}.")
-    if numbers[-1] - numbers[0] != len(numbers) - 1:
-        missing = next(n for n, follows in pairwise(numbers) if follows != n + 1) + 1
-        raise CorruptMetadata(
-            version_path(missing), "the file is missing although later versions exist; restore it from a backup."
-        )
-    return numbers[-1]
+    return max(listed)
+
+
+def _gaps(listed: Mapping[int, StoredFile]) -> Iterator[range]:
+    """The versions that are missing between others."""
+    return (range(number + 1, follows) for number, follows in pairwise(listed) if follows != number + 1)
+
+
+def expired(root: str, number: int, newest: Version) -> VersionExpired:
+    """The error for a version that has expired, as the newest version says."""
+    return VersionExpired(
+        f"version {number} of the table at {root} has expired: the oldest version that is kept is "
+        f"{newest.retained_from}, and no tag names this one."
+    )
+
+
+def why_missing(storage: Storage, version: Version) -> VersionExpired | None:
+    """Why a file that a version names is not there: None unless the version has expired meanwhile.
+
+    For those who read a version that they opened before, and find that something of it is gone.
+    """
+    with suppress(CoalesceError):
+        log = Log(storage)
+        newest = log.load(log.newest())
+        if newest.table_id == version.table_id and newest.has_expired(version.number):
+            return expired(storage.root, version.number, newest)
+    return None

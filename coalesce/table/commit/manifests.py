@@ -20,6 +20,7 @@ from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.recent import Recent
 from coalesce.storage.base import Storage
+from coalesce.table.commit.log import why_missing
 
 MAX_ENTRIES = 10_000  # entries per manifest: what a plan decodes to find one file among them
 CACHE_BYTES = 1024 * 1024 * 1024
@@ -95,6 +96,9 @@ class Manifests:
         try:
             return self.storage.read(ref.path)
         except FileMissing:
+            gone = why_missing(self.storage, version)
+            if gone is not None:
+                raise gone from None
             raise CorruptMetadata(
                 ref.path, f"the manifest is missing although version {version.number} names it."
             ) from None

@@ -61,7 +61,9 @@ class Transaction:
     commit_id: str = field(default_factory=lambda: uuid4().hex)
     _added: list[Entries] = field(default_factory=list)
     _removed: set[str] = field(default_factory=set)
+    _mended: dict[str, tuple[Entries, int]] = field(default_factory=dict)  # by path, and the place among the entries
     _change: Callable[[Version], Version] | None = None
+    _retention: Callable[[Version], Version] | None = None
     _replacement: tuple[ManifestRef, ...] | None = None
     _written: Written = field(default_factory=list)
     _merged: dict[frozenset[str], Written] = field(default_factory=dict)
@@ -76,6 +78,11 @@ class Transaction:
     def was_applied(self) -> bool:
         """Whether what `applies` names was committed before, as far as `base` knows."""
         return self._is_in(self.base)
+
+    @property
+    def _replaced(self) -> set[str]:
+        """The files whose entries do not stay."""
+        return self._removed.union(self._mended)
 
     def _is_in(self, version: Version) -> bool:
         return self.applies is not None and version.applied.get(self.applies[0], -1) >= self.applies[1]
@@ -103,9 +110,23 @@ class Transaction:
         """Stage the removal of files from the table; the files themselves stay for older versions."""
         self._removed.update(f.path for f in files)
 
+    def mend(self, entries: Entries) -> None:
+        """Stage entries in the place of those that name the same files. They have row ids and versions of their own.
+
+        No file comes or goes by it, so none is deleted if it is not committed.
+        """
+        self._mended |= {path: (entries, i) for i, path in enumerate(entries.core.column("path").to_pylist())}
+
     def change(self, change: Callable[[Version], Version]) -> None:
         """Stage a change of metadata: a function from the version to the changed one."""
         self._change = change
+
+    def retain(self, change: Callable[[Version], Version]) -> None:
+        """Stage a change of which versions are kept. It conflicts with nothing, and is made anew on a newer version.
+
+        A version that it refuses, it refuses by an error.
+        """
+        self._retention = change
 
     def replace_manifests(self, manifests: tuple[ManifestRef, ...]) -> None:
         """Stage another set of manifests in place of the table's; only for an exclusive transaction."""
@@ -125,8 +146,8 @@ class Transaction:
                 "history(), and begin another one with transaction()."
             )
         self.base.check_writable()
-        if self._removed and self._replacement is None:
-            conflicts.check_in_base(self._removed, self.base, self.manifests)
+        if (replaced := self._replaced) and self._replacement is None:
+            conflicts.check_in_base(replaced, self.base, self.manifests)
         self._written = [w for entries in self._by_spec() for w in self._stored(entries)]
         for attempt in range(self.attempts):
             head = self.log.head()
@@ -193,8 +214,8 @@ class Transaction:
             conflicts.check_metadata_unchanged(self.base, head)
         if self._added:
             conflicts.check_rows_fit(self.base, head)
-        if self._removed:
-            conflicts.check_files_there(self._removed, self.base, head, self.manifests)
+        if replaced := self._replaced:
+            conflicts.check_files_there(replaced, self.base, head, self.manifests)
         if self.matching is not None:
             conflicts.check_no_matching_rows(self.matching, self.base, head, self.manifests)
 
@@ -206,6 +227,8 @@ class Transaction:
         if self.applies is not None:
             applied[self.applies[0]] = self.applies[1]
         changed = head if self._change is None else self._change(head)
+        if self._retention is not None:
+            changed = self._retention(changed)
         return replace(
             changed,
             number=number,
@@ -231,6 +254,8 @@ class Transaction:
                 came, went = max(0, -went), max(0, went)
             elif what == "rows":
                 came, went = came - self.rewritten, went - self.rewritten
+            elif went < 0:  # an entry that was made anew knows better how large its file is
+                came, went = came - went, 0
             counts |= {f"{what}_added": came, f"{what}_removed": went}
         return {**counts, "rows_rewritten": self.rewritten} if self.rewritten else counts
 
@@ -250,21 +275,34 @@ class Transaction:
         )
 
     def _without_removed(self, head: Version) -> list[ManifestRef]:
-        """The manifests of `head`, those that name removed files rewritten without them."""
+        """The manifests of `head`, written again where they name files that are removed, or have another entry now."""
         if self._replacement is not None:
             return list(self._replacement)
-        if not self._removed:
+        replaced = self._replaced
+        if not replaced:
             return list(head.manifests)
         kept: list[ManifestRef] = []
         for ref, index in zip(head.manifests, self.manifests.load_all(head.manifests, head), strict=True):
-            stays = np.array([p not in self._removed for p in index.entries.core.column("path").to_pylist()], np.bool_)
+            paths = index.entries.core.column("path").to_pylist()
+            stays = np.array([path not in replaced for path in paths], np.bool_)
             if stays.all():
                 kept.append(ref)
-            elif stays.any():
-                if ref.path not in self._filtered:
-                    self._filtered[ref.path] = self._stored(index.entries.take(np.flatnonzero(stays)))
-                kept += self._materialized(self._filtered[ref.path], [ref])
+                continue
+            if ref.path not in self._filtered:
+                parts = [index.entries.take(np.flatnonzero(stays))] if stays.any() else []
+                parts += self._mended_of([path for path in paths if path not in self._removed])
+                self._filtered[ref.path] = self._stored(concatenate(parts)) if parts else []
+            kept += self._materialized(self._filtered[ref.path], [ref])
         return kept
+
+    def _mended_of(self, paths: Sequence[str]) -> list[Entries]:
+        """The entries that were made anew for some files."""
+        found = [self._mended[path] for path in paths if path in self._mended]
+        places: dict[int, list[int]] = defaultdict(list)
+        for entries, place in found:
+            places[id(entries)].append(place)
+        by_id = {id(entries): entries for entries, _ in found}
+        return [by_id[i].take(np.array(taken)) for i, taken in places.items()]
 
     def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
         """Merge manifests where enough have gathered; entries added here wait for the next commit."""

@@ -1,0 +1,79 @@
+"""What the versions of a table name: every manifest and every data file of all that are retained.
+
+Nothing is taken for granted. A version or a manifest that is missing, damaged or of a newer release ends the search
+with an error, for whatever it names would look as if nobody needed it.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from coalesce.errors import CorruptMetadata, FileMissing, VersionExpired, VersionNotFound
+from coalesce.manifest.manifest_file import manifest_paths
+from coalesce.manifest.paths import version_number, version_path
+from coalesce.model.version import ManifestRef, Version
+from coalesce.storage.base import Storage, StoredFile
+from coalesce.table.commit.log import Log, why_missing
+
+_AT_ONCE: Final = 16  # manifests that are read at the same time: most of it is waiting for the store
+_HELD: Final = 256  # manifests whose paths are in memory at once
+
+
+def unused(storage: Storage, log: Log, head: Version, files: Sequence[StoredFile]) -> list[StoredFile]:
+    """Those of some files that no version retained by `head`, the newest, names.
+
+    Names count as the same if a file system could take them for the same: some do not tell upper from lower case, and
+    some spell letters with accents in their own way.
+    """
+    asked = {_folded(file.path) for file in files}
+    used: set[str] = set()
+    manifests: dict[tuple[str, str], tuple[ManifestRef, Version]] = {}
+    for version in _retained(log, head):
+        for ref in version.manifests:
+            manifests.setdefault((ref.path, ref.digest), (ref, version))
+    used.update(asked.intersection(_folded(path) for path, _ in manifests))
+    for paths in _paths(storage, list(manifests.values())):
+        used.update(asked.intersection(map(_folded, paths)))
+    return [file for file in files if _folded(file.path) not in used and not _is_version(file.path, head)]
+
+
+def _retained(log: Log, head: Version) -> Iterator[Version]:
+    """Every version that is retained, the newest included."""
+    numbers = sorted({*range(head.retained_from, head.number + 1), *head.tags.values()})
+    try:
+        for version in log.load_all(numbers):
+            if version.table_id != head.table_id:
+                raise CorruptMetadata(version_path(version.number), "it is a version of another table.")
+            version.check_writable()  # what a newer release's writer needs, only that knows
+            yield version
+    except VersionExpired:
+        raise
+    except VersionNotFound as error:
+        raise CorruptMetadata(f"{version_path(0).rpartition('/')[0]}/", f"a version is missing: {error}") from error
+
+
+def _paths(storage: Storage, refs: Sequence[tuple[ManifestRef, Version]]) -> Iterator[Sequence[str]]:
+    """The paths in each manifest, several of which are read at a time; its digest is checked."""
+
+    def read(named: tuple[ManifestRef, Version]) -> list[str]:
+        ref, version = named
+        try:
+            return manifest_paths(storage.read(ref.path), ref)
+        except FileMissing:
+            reason = f"the manifest is missing although version {version.number} names it."
+            raise why_missing(storage, version) or CorruptMetadata(ref.path, reason) from None
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for first in range(0, len(refs), _HELD):
+            yield from pool.map(read, refs[first : first + _HELD])
+
+
+def _is_version(path: str, head: Version) -> bool:
+    """Whether a file is a version that has not expired; one that came after `head` has not."""
+    number = version_number(path)
+    return number is not None and not head.has_expired(number)
+
+
+def _folded(path: str) -> str:
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
