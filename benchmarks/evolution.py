@@ -78,7 +78,7 @@ def our_evolution(directory: Path) -> tuple[float, float, Table]:
     evolve = seconds(lambda: table.evolve(add=f"bucket({BUCKETS}, merchant)"))
     for day in range(4, DAYS):
         table.append(day_of_payments(day))
-    return evolve, seconds(lambda: list(coalesce.open(directory).compact())), table
+    return evolve, seconds(lambda: coalesce.open(directory).compact()), table
 
 
 def rename_at(directory: Path, entries: int) -> tuple[float, float]:

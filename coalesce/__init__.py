@@ -41,10 +41,12 @@ __all__ = [
     "CoalesceError",
     "CommitConflict",
     "CommitUncertain",
+    "CompactResult",
     "CorruptMetadata",
     "DataFile",
     "ExpireResult",
     "FileMissing",
+    "Finding",
     "Generation",
     "InvalidArgument",
     "Listing",
@@ -54,6 +56,7 @@ __all__ = [
     "NotInstalled",
     "Plan",
     "PredicateError",
+    "RepairResult",
     "Report",
     "Scan",
     "Schema",
@@ -84,12 +87,15 @@ __all__ = [
 ]
 
 _HOME = {
+    "CompactResult": "coalesce.table.maintain.compact",
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
+    "Finding": "coalesce.table.maintain.findings",
     "Generation": "coalesce.table.generations",
     "Listing": "coalesce.table.listing",
     "LogicalPartition": "coalesce.table.from_metadata",
     "Plan": "coalesce.plan.plan",
+    "RepairResult": "coalesce.table.maintain.repair",
     "Report": "coalesce.plan.report",
     "Scan": "coalesce.table.engine",
     "Schema": "coalesce.model.schema",
@@ -125,8 +131,10 @@ if _typing.TYPE_CHECKING:
     from coalesce.table.from_metadata import LogicalPartition
     from coalesce.table.generations import Generation
     from coalesce.table.listing import Listing
-    from coalesce.table.maintain.compact import Step
+    from coalesce.table.maintain.compact import CompactResult, Step
     from coalesce.table.maintain.expire import ExpireResult
+    from coalesce.table.maintain.findings import Finding
+    from coalesce.table.maintain.repair import RepairResult
     from coalesce.table.maintain.vacuum import VacuumResult
     from coalesce.table.result import WriteResult
     from coalesce.table.table import Table

@@ -431,8 +431,16 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         "the number of versions is a whole number, not '5'.",
     ),
     "steps of no bytes": (
-        lambda t: t.compact(step_bytes=0),
-        "step_bytes= is 1 or more, not 0.",
+        lambda t: t.compact_steps(step_bytes=0),
+        '0 is too small a size; write 1 or more, or "64MB".',
+    ),
+    "a target that is no size": (
+        lambda t: t.compact(target="large"),
+        "'large' is not a size; write a number of bytes or \"64MB\".",
+    ),
+    "compacting to be dry, perhaps": (
+        lambda t: t.compact(dry_run=wrong("yes")),
+        "dry_run= is True or False, not 'yes'.",
     ),
     "compacting a number": (
         lambda t: t.compact(wrong(5)),

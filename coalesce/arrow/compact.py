@@ -17,9 +17,13 @@ def compact(snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
     for entry in files:
         with open_file(snapshot.storage, entry, snapshot.version) as file:
             rows.append(file.read(snapshot.version.schema.fields, range(len(file.group_rows))))
-            known = file.lineage()
-            lineage.append(_unknown(entry.rows) if known is None else known)
-    return write(snapshot, pa.concat_tables(rows), pa.concat_tables(lineage)) if rows else []
+            lineage.append((entry.rows, file.lineage()))
+    return write(snapshot, pa.concat_tables(rows), all_lineage(lineage)) if rows else []
+
+
+def all_lineage(parts: Sequence[tuple[int, pa.Table | None]]) -> pa.Table:
+    """The ids and versions of the rows of several files, each with the number of its rows."""
+    return pa.concat_tables([_unknown(count) if known is None else known for count, known in parts])
 
 
 def _unknown(count: int) -> pa.Table:

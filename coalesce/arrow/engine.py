@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from coalesce.arrow.arrange import arrange
 from coalesce.arrow.compact import compact
 from coalesce.arrow.incoming import incoming_rows, incoming_schema, is_incoming, said_schema
+from coalesce.arrow.inspect import inspect_file
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.stream import write_stream
@@ -11,9 +13,14 @@ from coalesce.arrow.write import write
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
+from coalesce.model.spec import Spec
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
+from coalesce.storage.base import Storage
 from coalesce.table.engine import Rewritten, Snapshot
+from coalesce.table.maintain.columns import ColumnHistory
+from coalesce.table.maintain.contents import Contents
+from coalesce.table.layout import Arrangement
 
 
 class ArrowEngine:
@@ -48,10 +55,18 @@ class ArrowEngine:
         """Write the rows of `files` on which `drop` is not TRUE into new files."""
         return rewrite(snapshot, files, drop)
 
-    def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
+    def compact(
+        self, snapshot: Snapshot, files: Sequence[DataFile], arrangement: Arrangement | None = None
+    ) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""
-        return compact(snapshot, files)
+        return compact(snapshot, files) if arrangement is None else arrange(snapshot, files, arrangement)
 
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
         return ArrowScan(snapshot, plan, columns)
+
+    def inspect(
+        self, storage: Storage, path: str, size: int, spec: Spec, columns: ColumnHistory, whole: bool
+    ) -> Contents:
+        """What is in a data file: read to its end, or without `whole` as far as its footer tells."""
+        return inspect_file(storage, path, size, spec, columns, whole=whole)

@@ -81,7 +81,7 @@ class Writing:
         if rows.num_rows == 0:
             return rows
         tuples = tuples_of(rows, spec, schema)
-        rows = _in_one_piece(rows)
+        rows = in_one_piece(rows)
         in_order = spark_order(tuples.distinct, spec.types(schema))
         order = row_order(tuples, in_order)
         bytes_per_row = self.snapshot.bytes_per_row
@@ -180,8 +180,20 @@ def _make(
     target: Target,
     bytes_per_row: float,
 ) -> tuple[bytes, DataFile]:
+    return make_file(rows, tuples.of_run(chosen), lineage, chosen, version, target, bytes_per_row)
+
+
+def make_file(
+    rows: pa.Table,
+    held: RowTuples,
+    lineage: pa.Table | None,
+    chosen: Order,
+    version: Version,
+    target: Target,
+    bytes_per_row: float,
+) -> tuple[bytes, DataFile]:
+    """A file with the rows at the `chosen` positions, which are tuple by tuple and have the tuples `held`."""
     kept = None if lineage is None else lineage.take(pa.array(chosen))
-    held = tuples.of_run(chosen)
     part = _taken(rows, chosen, version.schema, _alike(version), held.counts)
     return encode_file(part, version.schema, target, bytes_per_row, kept, held)
 
@@ -209,7 +221,7 @@ def _taken(
     return pa.Table.from_arrays(narrowed, schema=wanted) if narrowed else bare_rows(len(positions))
 
 
-def _in_one_piece(rows: pa.Table) -> pa.Table:
+def in_one_piece(rows: pa.Table) -> pa.Table:
     """Every column as one chunk, from which rows are taken fastest."""
     columns = [whole(_widened(column)) for column in rows.columns]
     return pa.Table.from_arrays(columns, names=rows.column_names)
@@ -238,7 +250,7 @@ def bytes_per_row_of(sample: pa.Table, version: Version) -> float:
     rows = conform(sample, version.schema)
     tuples = tuples_of(rows, version.spec, version.schema)
     in_order = spark_order(tuples.distinct, version.spec.types(version.schema))
-    return _sampled_bytes_per_row(version, _in_one_piece(rows), row_order(tuples, in_order))
+    return _sampled_bytes_per_row(version, in_one_piece(rows), row_order(tuples, in_order))
 
 
 def _sampled_bytes_per_row(version: Version, rows: pa.Table, order: Order) -> float:

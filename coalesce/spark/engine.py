@@ -20,6 +20,7 @@ from coalesce.spark.write.report import WriteReport
 from coalesce.spark.write.rewrite import can_rewrite, compact, rewrite
 from coalesce.spark.write.writer import write
 from coalesce.table.engine import Rewritten, Scan, Snapshot
+from coalesce.table.layout import Arrangement
 
 
 class SparkEngine:
@@ -62,11 +63,13 @@ class SparkEngine:
             return self._arrow.rewrite(snapshot, files, drop)
         return rewrite(self.spark, snapshot, files, drop, self.here)
 
-    def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
+    def compact(
+        self, snapshot: Snapshot, files: Sequence[DataFile], arrangement: Arrangement | None = None
+    ) -> list[DataFile]:
         """Write the rows of `files` into new files under the current spec and rule."""
         if not can_rewrite(snapshot) or self._is_little(files):
-            return self._arrow.compact(snapshot, files)
-        return compact(self.spark, snapshot, files, self.here)
+            return self._arrow.compact(snapshot, files, arrangement)
+        return compact(self.spark, snapshot, files, arrangement, self.here)
 
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE, without Spark."""

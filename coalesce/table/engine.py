@@ -16,13 +16,15 @@ from coalesce.manifest.paths import DATA
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import parse_bytes
 from coalesce.model.schema import Schema
-from coalesce.model.spec import LogicalTuple
+from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
-from coalesce.table.layout import Known
+from coalesce.table.layout import Arrangement, Known
+from coalesce.table.maintain.columns import ColumnHistory
+from coalesce.table.maintain.contents import Contents
 
 TARGET_FILE_BYTES: Final = "write.target-file-bytes"
 DEFAULT_TARGET_FILE_BYTES: Final = 128 * 1024 * 1024
@@ -53,7 +55,8 @@ class Snapshot:
     `measure` tells what the table already holds of tuples, where that matters to the rule. `layout` is `COUNTED` or
     `KNOWN`, if the caller has chosen for this write. `within` is a predicate that must be TRUE on every row of this
     write: an engine refuses the others (`match.outside`) before it writes anything. `below` is the directory of the
-    whole write, if this is one task's part of it.
+    whole write, if this is one task's part of it. `target` is how large data files should become, if not as large as
+    the table says.
     """
 
     storage: Storage
@@ -62,10 +65,13 @@ class Snapshot:
     layout: str | None = None
     within: Bound | None = None
     below: str = DATA
+    target: int | None = None
 
     @property
     def target_file_bytes(self) -> int:
         """How large data files should become."""
+        if self.target is not None:
+            return self.target
         return parse_bytes(self.version.properties.get(TARGET_FILE_BYTES, DEFAULT_TARGET_FILE_BYTES), least=1)
 
     @property
@@ -160,11 +166,25 @@ class Engine(Protocol):
         A file in which `drop` is TRUE on no row is not written again.
         """
 
-    def compact(self, snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
-        """Write the rows of `files` into new files under the current spec and rule; they keep their ids."""
+    def compact(
+        self, snapshot: Snapshot, files: Sequence[DataFile], arrangement: Arrangement | None = None
+    ) -> list[DataFile]:
+        """Write the rows of `files` into new files under the current spec and rule; they keep their ids.
+
+        The new files are those of the `arrangement`, if there is one; then the tuples of `files` are known and counted.
+        """
 
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
+
+
+class RowEngine(Engine, Protocol):
+    """An engine that works in this process."""
+
+    def inspect(
+        self, storage: Storage, path: str, size: int, spec: Spec, columns: ColumnHistory, whole: bool
+    ) -> Contents:
+        """What is in a data file: read to its end, or without `whole` as far as its footer tells."""
 
 
 class FrameEngine(Engine, Protocol):
@@ -181,7 +201,7 @@ class FrameEngine(Engine, Protocol):
 class Engines:
     """The engines of a table: `rows` works in this process, `frames`, if there is one, with data frames."""
 
-    rows: Engine
+    rows: RowEngine
     frames: FrameEngine | None = None
 
     def for_data(self, data: object) -> Engine:

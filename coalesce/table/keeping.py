@@ -1,20 +1,21 @@
 """Keeping a table in shape: the operations that change how it lies, never which rows it has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
 
 from coalesce.arguments import check_flag, check_integer
-from coalesce.model.datafile import DataFile
-from coalesce.table.commit.changes import COMPACT
-from coalesce.table.commit.transaction import Transaction
+from coalesce.model.rule import parse_bytes
 from coalesce.table.core import Where
 from coalesce.table.maintain import tags
-from coalesce.table.maintain.compact import STEP_BYTES, Step, first_step, not_current
+from coalesce.table.maintain.check import check
+from coalesce.table.maintain.compact import Compaction, CompactResult, Step, run
 from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.expire import ExpireResult, expire
+from coalesce.table.maintain.findings import Findings
+from coalesce.table.maintain.repair import RepairResult, repair
 from coalesce.table.maintain.retention import check_age
 from coalesce.table.maintain.vacuum import VacuumResult, vacuum
+from coalesce.table.maintain.worth import STEP_BYTES, Limits
 from coalesce.table.result import WriteResult
 from coalesce.table.writing import TableWriter
 
@@ -22,46 +23,73 @@ from coalesce.table.writing import TableWriter
 class TableKeeper(TableWriter):
     """A table that can be kept in shape."""
 
-    def compact(self, where: Where = None, *, step_bytes: int = STEP_BYTES) -> Iterator[Step]:
-        """Move files of older partition fields and rules to the current ones: one commit for each step that is taken.
+    def compact(
+        self,
+        where: Where = None,
+        *,
+        target: int | str | None = None,
+        max_bytes: int | str | None = None,
+        dry_run: bool = False,
+    ) -> CompactResult:
+        """Write files again that had better lie otherwise: the rows stay what they are, and keep their ids.
 
-        `for step in table.compact(): …` shows progress and may stop at any time; `list(table.compact())` does it all.
+        That is small files that can be merged; files of older partition fields and rules; files that hold a logical
+        partition which has become large, or small, since; and files that have rows of the same logical partitions. Done
+        a second time, it finds nothing to do. Others may write meanwhile: what they append is left for the next time,
+        what they remove stays removed, and is reported as `skipped`. With `spark=` the work is Spark's, unless it is
+        little.
 
         * `where`: only files that may hold matching rows.
-        * `step_bytes`: about how much one commit moves.
+        * `target`: how large files become, if not as large as `write.target-file-bytes` says: `"64MB"`.
+        * `max_bytes`: how much is written again at the most; what helps most for its size comes first.
+        * `dry_run`: only say what would be done.
 
-        Raises `PredicateError` at once, and `CommitConflict` in a step whose files were rewritten meanwhile.
+        Raises `PredicateError` and `SpecError` for arguments that make no sense.
+
+        >>> _ = table.append(rows)
+        >>> result = table.compact()
+        >>> result.files_before, result.files_after
+        (4, 2)
+        >>> table.compact()
+        <compact: nothing to do; version 3>
+        """
+        compaction = self._compaction(where, target, max_bytes)
+        return compaction.dry() if check_flag(dry_run, "dry_run=") else run(compaction)
+
+    def compact_steps(
+        self,
+        where: Where = None,
+        *,
+        target: int | str | None = None,
+        max_bytes: int | str | None = None,
+        step_bytes: int | str = STEP_BYTES,
+    ) -> Iterator[Step]:
+        """Do what `compact` does, one commit for each step that is taken: to show progress, or to stop in between.
+
+        * `where`, `target`, `max_bytes`: as for `compact`.
+        * `step_bytes`: about how much one commit writes again, unless files only make sense together.
+
+        Raises what `compact` raises.
 
         >>> _ = table.set_rule(coalesce.keep_all())
-        >>> [(step.files_before, step.files_after, step.bytes_left) for step in table.compact()]
+        >>> [(step.files_before, step.files_after, step.bytes_left) for step in table.compact_steps()]
         [(2, 3, 0)]
         """
-        self._core.bound(where)
-        return self._steps(where, check_integer(step_bytes, "step_bytes=", least=1))
+        limits = Limits(bytes=parse_bytes(step_bytes, least=1))
+        return self._compaction(where, target, max_bytes, limits).steps()
 
-    def _steps(self, where: Where, step_bytes: int) -> Iterator[Step]:
-        while True:
-            # Between two steps anything may happen to the table: each is planned from the version it builds on.
-            transaction = self._core.transaction(COMPACT)
-            left = not_current(self.plan(where))
-            batch = first_step(left, step_bytes)
-            if not batch:
-                return
-            result = self._core.committed(transaction, partial(self._move, batch))
-            moved = sum(f.bytes for f in batch)
-            yield Step(
-                version=result.version,
-                files_before=len(batch),
-                files_after=result.files_added,
-                bytes_moved=moved,
-                bytes_left=sum(f.bytes for f in left) - moved,
-            )
-
-    def _move(self, files: Sequence[DataFile], transaction: Transaction) -> None:
-        moved = self._core.engines.rows.compact(self._core.snapshot(), files)
-        transaction.add(moved)
-        transaction.remove(files)
-        transaction.rewritten = sum(f.rows for f in moved)
+    def _compaction(
+        self, where: Where, target: int | str | None, max_bytes: int | str | None, limits: Limits | None = None
+    ) -> Compaction:
+        core = self._core
+        core.bound(where)  # refused at once, not at the first step
+        return Compaction(
+            core,
+            lambda: core.bound(where),
+            target=None if target is None else parse_bytes(target, least=1),
+            max_bytes=None if max_bytes is None else parse_bytes(max_bytes),
+            limits=Limits() if limits is None else limits,
+        )
 
     # --- which versions are kept -----------------------------------------------------------------------------------
 
@@ -180,3 +208,44 @@ class TableKeeper(TableWriter):
         """
         age, asked = check_age(older_than, force), check_flag(dry_run, "dry_run=")
         return vacuum(self._core, age, dry_run=asked, progress=progress)
+
+    def check(self, deep: bool = False, *, progress: Progress | None = None) -> Findings:
+        """Look whether the table is sound: what is wrong with it, in all versions that have not expired.
+
+        Every version and manifest is read, and every data file has to be there with its size. Nothing is changed, and
+        others may write meanwhile. A sound table has no findings, which is false where a condition is asked for.
+
+        * `deep`: read every data file, too, and compare it with what is said of it: rows, logical partitions, counts,
+          statistics, columns. That takes as long as to read the table, in little memory.
+        * `progress`: is called with how many files are read, and of how many.
+
+        Raises `StorageError` if the store fails.
+
+        >>> table.check(deep=True)
+        [0]
+        >>> import os
+        >>> os.remove(os.path.join("events", table.files()[0].path))
+        >>> [(found.kind, found.versions, found.mendable) for found in table.check()]
+        [('missing-file', (1,), False)]
+        """
+        core = self._core
+        asked = check_flag(deep, "deep=")
+        return check(core.storage, core.engines.rows.inspect, deep=asked, progress=progress).findings
+
+    def repair(self, *, dry_run: bool = False, progress: Progress | None = None) -> RepairResult:
+        """Mend what can be mended without a doubt, in one commit: no row comes, goes or changes.
+
+        It begins with a deep check. Where the newest version says something of a data file that is not so, and the file
+        itself can be read and has the rows it should have, what is said is made anew from the file. What is lost
+        (files, manifests, versions) cannot be mended, and is reported. Older versions stay as they are.
+
+        * `dry_run`: only say what would be mended.
+        * `progress`: is called with how many files are read, and of how many.
+
+        Raises `StorageError` if the store fails, and `CommitConflict` if others keep rewriting the files in question.
+
+        >>> result = table.repair()
+        >>> len(result.mended), len(result.left), result.committed
+        (0, 0, False)
+        """
+        return repair(self._core, dry_run=check_flag(dry_run, "dry_run="), progress=progress)

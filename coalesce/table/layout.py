@@ -85,16 +85,39 @@ def plan_files(
     """
     types = spec.types(schema)
     keys = physical_keys(tuples, rows, bytes_per_row, rule, spec, types, known or Known())
+    order = spark_order(tuples, types) if in_order is None else in_order
+    return files_of_keys(order, keys, rows, target / bytes_per_row, max_tuples)
+
+
+def files_of_keys(
+    in_order: Iterable[int],
+    keys: Sequence[PhysicalKey],
+    rows: Sequence[int],
+    target_rows: float,
+    max_tuples: int = MAX_TUPLES_PER_FILE,
+) -> list[PlannedFile]:
+    """The files for `rows[i]` rows of each tuple `i`, whose physical key is `keys[i]`, taken `in_order`."""
     runs: dict[PhysicalKey, list[int]] = {}
-    for index in spark_order(tuples, types) if in_order is None else in_order:
+    for index in in_order:
         if rows[index] > 0:
             runs.setdefault(keys[index], []).append(index)
-    target_rows = target / bytes_per_row
     return [
         PlannedFile(key, slices)
         for key, run in runs.items()
         for slices in _files_of_run(run, [rows[i] for i in run], target_rows, max_tuples)
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """Rows that the table has already, as they are to lie: `files` are made of `tuples`, each of which is there once.
+
+    The rows of a tuple are counted through the files that have them now, in the order in which those are given.
+    """
+
+    tuples: Sequence[LogicalTuple]
+    files: Sequence[PlannedFile]
+    bytes_per_row: float
 
 
 def ripe(files: Sequence[PlannedFile], target_rows: float) -> list[bool]:

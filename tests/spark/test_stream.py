@@ -94,7 +94,7 @@ def test_other_commits(table: Table, run: Run) -> None:
     run(table)
     table.append(rows(7))
     table.set_rule(coalesce.keep_all())
-    list(table.compact())
+    table.compact()
     table.append(rows(8))
     assert run(table) == [[7], [8]]
     table.append(rows(9))

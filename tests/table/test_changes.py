@@ -51,7 +51,7 @@ def take(table: Table, step: str, number: int) -> None:
             table.overwrite_partitions(rows(number * 10))
         case "compact":
             table.set_rule(coalesce.keep_all() if number % 2 else coalesce.small("app"))
-            list(table.compact())
+            table.compact()
         case "property":
             table.set_properties({"owner": str(number)})
         case "rollback":
@@ -141,7 +141,7 @@ def test_compaction_brings_nothing(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t")
     table.append(rows(1, 2, 3))
     table.set_rule(coalesce.keep_all())
-    list(table.compact())
+    table.compact()
     assert follower(table).next(0, 3) == Span(0, 2)
     arrivals = follower(table).next(2, 3)
     assert arrivals == Span(3, 3)

@@ -152,8 +152,9 @@ class World:
                 result = table.evolve(drop=BUCKET) if dropped else table.evolve(add=BUCKET)
                 self.effects[result.version] = unchanged
             case "compact":
-                for done in table.compact(step_bytes=1):
-                    self.effects[done.version] = unchanged
+                for done in table.compact_steps(step_bytes=1):
+                    if done.files_before:  # it has not given way
+                        self.effects[done.version] = unchanged
             case "rollback":
                 target = max(0, table.refresh().version - step.number)
                 self.effects[table.rollback(target).version] = lambda past: past[target]

@@ -26,7 +26,7 @@ from coalesce.spark.jvm.java_helpers import helper
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import physical_schema, spark_type
-from coalesce.spark.write.assign import directory_names, planned_texts
+from coalesce.spark.write.assign import Layout, directory_names, planned_texts
 from coalesce.spark.write.conform import Conformed, name_of, named, whole
 from coalesce.spark.write.here import HERE, Here
 from coalesce.spark.write.readback import read_back
@@ -38,9 +38,11 @@ from coalesce.spark.write.writer import (
     owned_directory,
     tidy,
     write_conformed,
+    write_laid_out,
     write_parquet,
 )
 from coalesce.table.engine import Rewritten, Snapshot
+from coalesce.table.layout import Arrangement
 
 _WHOLE: Final = str(2**40)
 _ONE_FILE_A_TASK: Final = {"spark.sql.files.maxPartitionBytes": _WHOLE, "spark.sql.files.openCostInBytes": _WHOLE}
@@ -76,12 +78,22 @@ def rewrite(
 
 
 def compact(
-    spark_session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], here: Here = HERE
+    spark_session: SparkSession,
+    snapshot: Snapshot,
+    files: Sequence[DataFile],
+    arrangement: Arrangement | None = None,
+    here: Here = HERE,
 ) -> list[DataFile]:
-    """New files under the current spec and rule with the rows of `files`, which keep their ids and versions."""
+    """New files under the current spec and rule with the rows of `files`, which keep their ids and versions.
+
+    With an `arrangement` nothing needs to be counted.
+    """
     session = own_session(spark_session, SETTINGS)
-    rows = rows_of(session, snapshot, files).drop(_FILE)
-    return write_conformed(session, snapshot, Conformed(rows, ()), WriteReport(), here)
+    rows = Conformed(rows_of(session, snapshot, files).drop(_FILE), ())
+    if arrangement is None:
+        return write_conformed(session, snapshot, rows, WriteReport(), here)
+    layout = Layout(tuples=arrangement.tuples, files=arrangement.files, spare=1)
+    return write_laid_out(session, snapshot, rows, layout, WriteReport(), here)
 
 
 def can_rewrite(snapshot: Snapshot) -> bool:

@@ -86,7 +86,6 @@ def write_conformed(
 
     If they are counted first and turn out to be `few`, the driver writes them.
     """
-    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     with report.stage("count"):
         layout = _layout_by_history(session, rows, snapshot, here)
         counted = _counted(session, rows, snapshot) if layout is None else None
@@ -98,6 +97,14 @@ def write_conformed(
         with report.stage("count"):
             layout = _layout_by_count(rows, snapshot, counted, None if few is None else few.sample)
     assert layout is not None
+    return write_laid_out(session, snapshot, rows, layout, report, here)
+
+
+def write_laid_out(
+    session: SparkSession, snapshot: Snapshot, rows: Conformed, layout: Layout, report: WriteReport, here: Here = HERE
+) -> list[DataFile]:
+    """Write rows that fit the table into the files that were planned for them."""
+    version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     if not layout.tasks:
         return []
     sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
