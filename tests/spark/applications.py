@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import coalesce
 from coalesce.spark.session.start import session
 from tests.spark.frames import stored
+from tests.support.engines import by_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +58,7 @@ def _events(spark: "SparkSession", start_: int, count: int, apps: int = 3) -> "D
 def die_writing(location: str) -> None:
     """Append rows, and die as soon as the first of their files is being written."""
     spark = _spark()
-    table = coalesce.open(location, spark=spark)
+    table = by_jobs(coalesce.open(location, spark=spark), spark)
     before = stored(table)
 
     def watch() -> None:

@@ -28,6 +28,7 @@ _LEAST_ROW_BYTES: Final = 64
 _INFLATED: Final = 16  # what rows take in memory for each byte of a data file, at most as a rule
 _IN_THE_DRIVER: Final = frozenset({"LocalRelation", "OneRowRelation"})  # plans whose rows the driver has already
 _TRIED_ROWS: Final = 10_000  # of frames about which Spark knows nothing
+_MOST_ROWS: Final = 2**31 - 2  # one more is the largest limit that Spark knows
 _TOO_MUCH: Final = "spark.driver.maxResultSize"
 _FIXED: Final = "8L"  # the width of a number
 _OBSERVED: Final = "CollectMetrics"  # in a plan's text; `DataFrame.observe` reports of the first job there is
@@ -53,7 +54,7 @@ class FewRows:
         if plan.nodeName() in _IN_THE_DRIVER:
             return self._collected(self.frame)
         row_bytes = self._row_bytes()
-        room = int(self.most_bytes / max(row_bytes or 0, _LEAST_ROW_BYTES))
+        room = min(int(self.most_bytes / max(row_bytes or 0, _LEAST_ROW_BYTES)), _MOST_ROWS)
         most = plan.maxRows()
         if most.isDefined() and most.get() > room:
             return None
