@@ -12,6 +12,7 @@ from coalesce.model.version import Version
 from coalesce.table.commit.manifests import Manifests
 
 COMPACT: Final = "compact"  # the operation that moves rows to other files and changes none
+REPAIR: Final = "repair"  # the operation that makes entries anew: files and rows are the same before and after
 
 
 def lost_files(old: Version, new: Version, manifests: Manifests) -> set[str]:
@@ -43,8 +44,9 @@ class Span:
 class Follower:
     """Goes through the versions of a table, and finds what came in.
 
-    A version that only adds files brings new rows. One that compacts brings none and is passed over. One that removes
-    rows, or replaces them, is an error, for the rows may have been passed on already; unless `skip_changes`.
+    A version that only adds files brings new rows. One that compacts or repairs brings none and is passed over: what it
+    made anew is as old as it was. One that removes rows, or replaces them, is an error, for the rows may have been
+    passed on already; unless `skip_changes`.
     """
 
     load: Callable[[int], Version]
@@ -72,7 +74,7 @@ class Follower:
             following = self.load(version.number + 1)
             if not lost_files(version, following, self.manifests):
                 break
-            if following.operation != COMPACT and not self.skip_changes:
+            if following.operation not in (COMPACT, REPAIR) and not self.skip_changes:
                 raise CoalesceError(
                     f"version {following.number} ({following.operation}) removed or replaced rows that this stream may "
                     "have passed on already; set the option skipChanges to true to go on without what it changed."

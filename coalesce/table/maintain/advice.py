@@ -1,0 +1,56 @@
+"""What to do about what was found: each finding is a sentence about what is wrong, and one about what helps."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from coalesce.table.maintain import kinds
+from coalesce.table.maintain.findings import Finding, Findings, findings
+from coalesce.table.maintain.survey import Draft, Survey
+
+# A file is gone or is not what it was: a copy of it would help.
+_LOST: Final = frozenset(
+    {
+        *(kinds.MISSING_MANIFEST, kinds.DAMAGED_MANIFEST, kinds.MISSING_FILE, kinds.UNREADABLE_FILE),
+        *(kinds.WRONG_SIZE, kinds.WRONG_ROWS, kinds.FOREIGN_COLUMNS, kinds.NULL_IN_REQUIRED),
+    }
+)
+_VERSION_FILES: Final = frozenset({kinds.MISSING_VERSION, kinds.DAMAGED_VERSION})
+_HARMLESS: Final = frozenset({kinds.WRONG_HINT, kinds.WRONG_RANGE, kinds.BROKEN_HISTORY})
+
+
+def advised(survey: Survey, drafts: Iterable[Draft]) -> Findings:
+    """The findings, each with its advice, in the order they came."""
+    kept = list(drafts)
+    wrong = {n for draft in kept if draft.kind not in _HARMLESS for n in draft.versions}
+    whole = max((n for n in survey.versions if n not in wrong), default=None)
+    return findings(
+        Finding(
+            kind=draft.kind,
+            where=draft.where,
+            versions=draft.versions,
+            message=f"{draft.where}: {draft.text}. {_advice(survey, draft, whole)}",
+            mendable=draft.mendable,
+        )
+        for draft in kept
+    )
+
+
+def _advice(survey: Survey, draft: Draft, whole: int | None) -> str:
+    if draft.mendable:
+        return "repair() makes it anew."
+    if draft.kind in _VERSION_FILES:
+        return "Restore the file from a backup."
+    if draft.kind == kinds.SWAPPED_FILES:
+        return "Put each in the place of the other."
+    if draft.kind == kinds.BROKEN_HISTORY:
+        return "Version files were replaced; restore them from a backup."
+    if not survey.is_newest(draft.versions):
+        return "The newest version is not concerned, and older ones stay as they are until they expire."
+    backup = "restore the file from a backup" if draft.kind in _LOST else ""
+    back = "" if whole is None else _way_back(survey, whole)
+    ways = " or ".join(way for way in (backup, back) if way) or "read the rows and write them to a new table"
+    return f"{ways[0].upper()}{ways[1:]}."
+
+
+def _way_back(survey: Survey, whole: int) -> str:
+    return f"go back, with rollback({whole}), to the newest version that is whole, with {survey.rows_of(whole):,} rows"
