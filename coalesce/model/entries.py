@@ -105,7 +105,7 @@ class Entries:
             statistics = {name: column.take(wanted) for name, column in statistics.items()}
         return _objects(self.spec_id, self.field_ids, core, statistics, components)
 
-    def keys(self) -> list[PhysicalKey]:
+    def physical_keys(self) -> list[PhysicalKey]:
         """The physical key of each entry; one that is unknown is made of NULLs."""
         return _physical_keys(self.field_ids, self.core)
 

@@ -5,7 +5,7 @@ are, how a predicate is bound, a transaction. All of it is here, behind one door
 nothing becomes part of the promise because some module needed it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any
 from coalesce.arguments import check_kind, check_text, shown
 from coalesce.errors import CoalesceError, PredicateError, VersionExpired, VersionNotFound
 from coalesce.model.datafile import DataFile
+from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
@@ -40,10 +41,16 @@ Applies = tuple[str, int] | None
 
 Stage = Callable[[Transaction], None]
 
+# Looks after a table when a write has put files into some physical partitions.
+Tend = Callable[["Core", Collection[PhysicalKey]], None]
+
 
 @dataclass(eq=False)
 class Core:
-    """A table at `version`, and whatever reads it, writes it and commits; `pinned` stays there and refuses writes."""
+    """A table at `version`, and whatever reads it, writes it and commits; `pinned` stays there and refuses writes.
+
+    `tend` is called after each write of rows.
+    """
 
     storage: Storage
     engines: Engines
@@ -53,11 +60,13 @@ class Core:
     pinned: bool = False
     time_zone: str = "UTC"
     case_sensitive: bool = False
+    tend: Tend | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To be sent elsewhere: without a Spark session, and without what is remembered of versions and manifests."""
         engines = Engines(self.engines.rows)
-        return _received, (self.storage, engines, self.version, self.pinned, self.time_zone, self.case_sensitive)
+        rest = (self.pinned, self.time_zone, self.case_sensitive, self.tend)
+        return _received, (self.storage, engines, self.version, *rest)
 
     # --- which version -------------------------------------------------------------------------------------------
 
@@ -161,7 +170,11 @@ class Core:
 
     def write(self, operation: str, applies: Applies, stage: Stage) -> WriteResult:
         """Stage a change of rows and commit it, unless that was done before."""
-        return self.committed(self.transaction(operation, applies=applies), stage)
+        transaction = self.transaction(operation, applies=applies)
+        result = self.committed(transaction, stage)
+        if self.tend is not None and result.committed:
+            self.tend(self, transaction.touched)
+        return result
 
     def change(self, operation: str, change: Callable[[Version], Version]) -> WriteResult:
         """Commit a change of metadata."""
@@ -203,6 +216,12 @@ class Core:
 
 
 def _received(
-    storage: Storage, engines: Engines, version: Version, pinned: bool, time_zone: str, case_sensitive: bool
+    storage: Storage,
+    engines: Engines,
+    version: Version,
+    pinned: bool,
+    time_zone: str,
+    case_sensitive: bool,
+    tend: Tend | None,
 ) -> Core:
-    return Core(storage, engines, Log(storage), Manifests(storage), version, pinned, time_zone, case_sensitive)
+    return Core(storage, engines, Log(storage), Manifests(storage), version, pinned, time_zone, case_sensitive, tend)

@@ -41,6 +41,12 @@ COUNTED: Final = "counted"
 KNOWN: Final = "known"
 LAYOUTS: Final = (COUNTED, KNOWN)
 
+# Whether small files are merged after a write; how many of about the same size one physical partition may have before
+# they are; and how much is written again at a time.
+AUTO_COMPACT: Final = "write.auto-compact"
+AUTO_COMPACT_FILES: Final = "write.auto-compact-files"
+AUTO_COMPACT_BYTES: Final = "write.auto-compact-bytes"
+
 # What a table's own files say about bytes per row counts for more than a sample once it has this many.
 _ENOUGH_HISTORY: Final = 100_000
 

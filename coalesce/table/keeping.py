@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from coalesce.arguments import check_flag, check_integer
 from coalesce.model.rule import parse_bytes
-from coalesce.table.core import Where
+from coalesce.table.core import Tend, Where
 from coalesce.table.maintain import tags
+from coalesce.table.maintain.auto import tend
 from coalesce.table.maintain.check import check
 from coalesce.table.maintain.compact import Compaction, CompactResult, Step, run
 from coalesce.table.maintain.deleting import Progress
@@ -21,7 +22,10 @@ from coalesce.table.writing import TableWriter
 
 
 class TableKeeper(TableWriter):
-    """A table that can be kept in shape."""
+    """A table that can be kept in shape, and keeps itself so if its properties say so."""
+
+    def _tend(self) -> Tend | None:
+        return tend
 
     def compact(
         self,

@@ -10,7 +10,15 @@ from typing import Final
 from coalesce.arguments import check_choice, check_settings, check_text, shown, suggestion
 from coalesce.errors import InvalidArgument, SpecError
 from coalesce.model.rule import RuleRequest, SmallRequest, parse_bytes
-from coalesce.table.engine import BUFFER_BYTES, LAYOUTS, TARGET_FILE_BYTES, WRITE_LAYOUT
+from coalesce.table.engine import (
+    AUTO_COMPACT,
+    AUTO_COMPACT_BYTES,
+    AUTO_COMPACT_FILES,
+    BUFFER_BYTES,
+    LAYOUTS,
+    TARGET_FILE_BYTES,
+    WRITE_LAYOUT,
+)
 
 _PREFIXES: Final = ("write.", "coalesce.")
 
@@ -61,8 +69,22 @@ def _check_layout(name: str, text: str) -> None:
     check_choice(text, f"the property {name!r}", LAYOUTS)
 
 
+def _check_flag(name: str, text: str) -> None:
+    check_choice(text, f"the property {name!r}", ("true", "false"))
+
+
+def _check_number(name: str, text: str) -> None:
+    if not (text.isascii() and text.isdigit() and 2 <= int(text) <= _MOST_FILES):
+        raise InvalidArgument(f"the property {name!r} is a number of files, 2 or more, not {shown(text)}.")
+
+
+_MOST_FILES: Final = 10**6
+
 _KNOWN: Final[dict[str, Callable[[str, str], None]]] = {
     TARGET_FILE_BYTES: _check_size,
     BUFFER_BYTES: _check_size,
     WRITE_LAYOUT: _check_layout,
+    AUTO_COMPACT: _check_flag,
+    AUTO_COMPACT_FILES: _check_number,
+    AUTO_COMPACT_BYTES: _check_size,
 }

@@ -17,7 +17,7 @@ from coalesce.plan.report import Report
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
-from coalesce.table.core import Core, Where
+from coalesce.table.core import Core, Tend, Where
 from coalesce.table.engine import Engines, Scan
 from coalesce.table.from_metadata import (
     LogicalPartition,
@@ -61,7 +61,12 @@ class TableReader:
             pinned,
             time_zone=time_zone,
             case_sensitive=case_sensitive,
+            tend=self._tend(),
         )
+
+    def _tend(self) -> Tend | None:
+        """What looks after the table when rows have been written."""
+        return None
 
     # --- what it is ----------------------------------------------------------------------------------------------
 

@@ -54,7 +54,9 @@ class Table(TableKeeper):
         """Set properties; None takes one away.
 
         * `properties`: `write.target-file-bytes` (such as `"64MB"`), `write.buffer-bytes` (how much of a stream of rows
-          is gathered before it is written), `write.layout` (`counted` or `known`), and texts of your own.
+          is gathered before it is written), `write.layout` (`counted` or `known`), `write.auto-compact` (`true`: after
+          a write, small files are merged where there are more than `write.auto-compact-files` of about the same size,
+          16 unless said, up to `write.auto-compact-bytes`, 256 MB), and texts of your own.
 
         Raises `InvalidArgument` for one that the library would read and does not know, and `CommitConflict`.
 

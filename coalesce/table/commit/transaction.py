@@ -20,6 +20,7 @@ from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotA
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.version import ManifestRef, Version
 from coalesce.predicate.expr import Bound
@@ -105,6 +106,12 @@ class Transaction:
         """Stage entries that are columns already."""
         if len(entries):
             self._added.append(entries)
+
+    @property
+    def touched(self) -> set[PhysicalKey]:
+        """The physical partitions of the current spec that files were added to."""
+        current = [entries for entries in self._added if entries.spec_id == self.base.current_spec_id]
+        return {key for entries in current for key in entries.physical_keys()}
 
     def remove(self, files: Sequence[DataFile]) -> None:
         """Stage the removal of files from the table; the files themselves stay for older versions."""

@@ -112,7 +112,7 @@ class Compaction:
             for together in packed(jobs, self.limits):
                 left -= sum(job.bytes for job in together)
                 try:
-                    step = self._step(planned, together, left)
+                    step = self.step(planned, together, left)
                 except _LayoutChanged:
                     done = True
                     break
@@ -173,7 +173,7 @@ class Compaction:
             among[files] = [path not in self._gave_way for path in planned.paths(files)]
         return among
 
-    def _step(self, planned: Held, jobs: list[Job], left: int) -> Step:
+    def step(self, planned: Held, jobs: list[Job], left: int) -> Step:
         """Do some jobs in one commit; those whose files others have removed are left out."""
         skipped: list[str] = []
         for _ in range(_ATTEMPTS):

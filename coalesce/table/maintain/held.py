@@ -244,6 +244,6 @@ def physical_keys_of(index: ManifestIndex) -> OwnKeys:
 def _own_keys(index: ManifestIndex) -> OwnKeys:
     core = index.entries.core
     found: _Numbered[PhysicalKey] = _Numbered()
-    known = core.column("physical_known").to_pylist()
-    code = [found.number(k) if is_known else NO_KEY for k, is_known in zip(index.entries.keys(), known, strict=True)]
+    keys = zip(index.entries.physical_keys(), core.column("physical_known").to_pylist(), strict=True)
+    code = [found.number(key) if is_known else NO_KEY for key, is_known in keys]
     return OwnKeys(list(found.numbers), np.array(code, np.int64))
