@@ -1,6 +1,7 @@
 """What to do about what was found: each finding is a sentence about what is wrong, and one about what helps."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from coalesce.table.maintain import kinds
@@ -20,7 +21,8 @@ _HARMLESS: Final = frozenset({kinds.WRONG_HINT, kinds.WRONG_RANGE, kinds.BROKEN_
 
 def advised(survey: Survey, drafts: Iterable[Draft]) -> Findings:
     """The findings, each with its advice, in the order they came."""
-    kept = list(drafts)
+    # While the newest version cannot be read, none can be made after it.
+    kept = [draft if survey.is_readable else replace(draft, mendable=False) for draft in drafts]
     wrong = {n for draft in kept if draft.kind not in _HARMLESS for n in draft.versions}
     whole = max((n for n in survey.versions if n not in wrong), default=None)
     return findings(

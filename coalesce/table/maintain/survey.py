@@ -87,6 +87,11 @@ class Survey:
             self._known[key] = tuple(sorted({n for first, last in spans for n in range(first, last + 1)}))
         return self._known[key]
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether the newest version can be read."""
+        return self.head is not None and self.head.number == max(self.versions)
+
     def is_newest(self, versions: Sequence[int]) -> bool:
         """Whether the newest version is among these."""
         return self.head is not None and self.head.number in versions
