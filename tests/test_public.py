@@ -18,10 +18,12 @@ FUNCTIONS = ["attach", "col", "create", "each_batch", "group", "keep_all", "open
 CLASSES = [
     "DataFile",
     "ExpireResult",
+    "Finding",
     "Generation",
     "Listing",
     "LogicalPartition",
     "Plan",
+    "RepairResult",
     "Report",
     "Scan",
     "Schema",
@@ -63,7 +65,7 @@ TABLE = [
     *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
     *("enable_feature", "replace_schema", "compact", "describe_evolution"),
-    *("tag", "untag", "tags", "expire", "vacuum"),
+    *("tag", "untag", "tags", "expire", "vacuum", "check", "repair"),
 ]
 OTHERS = {
     "WriteResult": [
@@ -71,6 +73,8 @@ OTHERS = {
     ],
     "ExpireResult": ["version", "retained_from", "versions", "bytes", "failures", "dry_run", "seconds"],
     "VacuumResult": ["files", "paths", "bytes", "failures", "dry_run", "seconds"],
+    "Finding": ["kind", "where", "versions", "message", "mendable"],
+    "RepairResult": ["version", "mended", "left", "committed", "dry_run", "seconds"],
     "LogicalPartition": ["spec_id", "values", "files", "rows", "bytes"],
     "Listing": ["count", "index", "to_arrow", "to_pandas", "to_polars"],
     "Report": ["version", "predicate", "stages", "unknown_files", "residual", "to_dict"],

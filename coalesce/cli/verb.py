@@ -9,7 +9,10 @@ Json = dict[str, object]
 
 
 class Verb(Protocol):
-    """A module with these names."""
+    """A module with these names.
+
+    The exit code is 0, unless its answer is bad news: then it sets `arguments.exit_code`.
+    """
 
     HELP: str
 
