@@ -1,8 +1,9 @@
 """The command `coalesce`: a verb and a table, data on stdout, messages on stderr.
 
 A verb is a module here with three functions: `configure` adds its arguments, `as_json` answers programs and `as_text`
-answers people. Everything around that (opening the table, errors, what is wrong with a terminal) is done once. No verb
-but `demo` starts Spark or needs a Java.
+answers people. Everything around that (opening the table, errors, what is wrong with a terminal) is done once. Verbs
+that change a table stand apart: they are given the newest version only, and Ctrl-C lets them clean up. No verb but
+`demo` starts Spark or needs a Java.
 """
 
 import argparse
@@ -14,10 +15,28 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 
 import coalesce
-from coalesce.cli import count, demo, describe, files, history, output, partitions, plan
+from coalesce.cli import (
+    check,
+    compact,
+    count,
+    demo,
+    describe,
+    expire,
+    files,
+    history,
+    output,
+    partitions,
+    plan,
+    repair,
+    tag,
+    tags,
+    untag,
+    vacuum,
+)
 from coalesce.cli.arguments import common_arguments
 from coalesce.cli.verb import Verb
-from coalesce.errors import CoalesceError
+from coalesce.errors import CoalesceError, CorruptMetadata
+from coalesce.table.table import Table
 
 VERBS: dict[str, Verb] = {
     "describe": describe,
@@ -26,6 +45,16 @@ VERBS: dict[str, Verb] = {
     "partitions": partitions,
     "files": files,
     "count": count,
+    "tags": tags,
+    "check": check,
+}
+WRITING_VERBS: dict[str, Verb] = {
+    "tag": tag,
+    "untag": untag,
+    "compact": compact,
+    "expire": expire,
+    "vacuum": vacuum,
+    "repair": repair,
 }
 
 SUCCESS, FAILURE, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
@@ -43,6 +72,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             return WRONG_COMMAND
         debug = arguments.debug
         _run(arguments)
+        return int(getattr(arguments, "exit_code", SUCCESS))
     except output.ReaderGone:
         return SUCCESS
     except KeyboardInterrupt:
@@ -50,23 +80,31 @@ def run(argv: Sequence[str] | None = None) -> int:
     except CoalesceError as error:
         output.complain(traceback.format_exc() if debug else f"coalesce: {error}")
         return FAILURE
-    return SUCCESS
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    if arguments.verb not in VERBS and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it has files, or a Spark, to clean up
     if arguments.verb == "demo":
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # it has tables and a Spark to clean up
         demo.run(arguments)
         return
-    verb = VERBS[arguments.verb]
-    table = coalesce.open(
-        arguments.table,
-        version=arguments.version,
-        as_of=arguments.as_of,
-        storage_options=dict(arguments.storage_option),
-    )
+    verb = (VERBS | WRITING_VERBS)[arguments.verb]
+    table = _opened(arguments)
     output.tell(_as_json(verb.as_json(table, arguments)) if arguments.json else verb.as_text(table, arguments))
+
+
+def _opened(arguments: argparse.Namespace) -> Table:
+    try:
+        return coalesce.open(
+            arguments.table,
+            version=arguments.version,
+            as_of=arguments.as_of,
+            storage_options=dict(arguments.storage_option),
+        )
+    except CorruptMetadata:
+        if arguments.verb != "check":
+            raise
+        return check.any_version(arguments)
 
 
 def _as_json(answer: dict[str, object]) -> str:
@@ -90,7 +128,7 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argp
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="coalesce",
-        description="Look into tables whose small logical partitions share files.",
+        description="Look into tables whose small logical partitions share files, and keep them in shape.",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=28),
         epilog="`coalesce VERB --help` says more about each. TABLE is a path, or a URI such as s3://bucket/events.",
     )
@@ -98,5 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
     for name, verb in VERBS.items():
         verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=[common_arguments()]))
+    for name, verb in WRITING_VERBS.items():
+        parents = [common_arguments(reads=False)]
+        verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=parents))
     demo.configure(verbs.add_parser("demo", help=demo.HELP, description=demo.__doc__))
     return parser

@@ -253,7 +253,7 @@ def _nothing(version: int, skipped: Sequence[str], left: int) -> Step:
     )
 
 
-def summary(version: int, steps: Sequence[Step], seconds: float, left: int) -> CompactResult:
+def summary(version: int, steps: Sequence[Step], seconds: float) -> CompactResult:
     """What the steps did together."""
     return CompactResult(
         version=version,
@@ -262,7 +262,7 @@ def summary(version: int, steps: Sequence[Step], seconds: float, left: int) -> C
         files_after=sum(step.files_after for step in steps),
         bytes_moved=sum(step.bytes_moved for step in steps),
         bytes_written=sum(step.bytes_written for step in steps),
-        bytes_left=left,
+        bytes_left=steps[-1].bytes_left if steps else 0,
         rows=sum(step.rows for step in steps),
         reasons=_summed(step.reasons for step in steps),
         skipped=tuple(dict.fromkeys(path for step in steps for path in step.skipped)),
@@ -274,8 +274,7 @@ def run(compaction: Compaction) -> CompactResult:
     """Do all of it."""
     began = time.perf_counter()
     steps = list(compaction.steps())
-    left = steps[-1].bytes_left if steps else 0
-    return summary(compaction.core.version.number, steps, time.perf_counter() - began, left)
+    return summary(compaction.core.version.number, steps, time.perf_counter() - began)
 
 
 def _summed(counts: Iterator[Mapping[str, int]]) -> dict[str, int]:

@@ -1,0 +1,131 @@
+"""Compaction that is killed, again and again, while others append and delete: no row is lost, doubled or brought back.
+
+`COALESCE_RACE` multiplies the number of files; with 20, there are twenty thousand of them and twenty kills.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import coalesce
+from coalesce.arrow.read import open_file
+from coalesce.model.datafile import DataFile
+from coalesce.storage import open_storage
+from coalesce.table.table import Table, core_of
+from tests.checker import check_files
+from tests.table.examples import create, events, opened
+
+SCALE = int(os.environ.get("COALESCE_RACE", "1"))
+FILES, KILLS = 500 if SCALE == 1 else 1000 * SCALE, min(20, 4 + SCALE)
+ROOT = Path(__file__).parents[3]
+APPENDED = 10**9
+
+Ids = npt.NDArray[np.int64]
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    """Start one of those who work."""
+    program = Path(__file__).with_name("at_work.py")
+    process = subprocess.Popen(
+        [sys.executable, str(program), *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def stop(process: subprocess.Popen[bytes]) -> str:
+    """Kill it; what it said if it had ended by itself, and not well."""
+    ended = process.poll()
+    process.send_signal(signal.SIGKILL)
+    said = process.communicate()[1].decode()
+    return "" if ended in (None, 0) else said
+
+
+class History:
+    """What each version has done to the ids; every data file is read once."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._read: dict[str, Ids] = {}
+
+    def ids(self, files: list[DataFile]) -> Ids:
+        """The ids in some files, sorted."""
+        core = core_of(self.table)
+        for file in files:
+            if file.path not in self._read:
+                with open_file(core.storage, file, core.version) as stored:
+                    rows = stored.read([core.schema.field("id")], range(len(stored.group_rows)))
+                self._read[file.path] = rows.column("id").to_numpy()
+        parts = [self._read[file.path] for file in files]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
+
+    def check(self) -> dict[str, int]:
+        """Every version against the one before it; how many there were of each operation."""
+        seen: dict[str, int] = {}
+        before: dict[str, DataFile] = {}
+        for version in self.table.history()[::-1]:
+            after = {f.path: f for f in self.table.at(version=version.number).files()}
+            removed = self.ids([f for path, f in before.items() if path not in after])
+            added = self.ids([f for path, f in after.items() if path not in before])
+            match version.operation:
+                case "compact":
+                    assert np.array_equal(removed, added), version
+                case "append":
+                    assert len(removed) == 0, version
+                case "delete":
+                    gone = np.setdiff1d(removed, added)
+                    assert len(gone) == len(removed) - len(added), version
+                    assert len(np.setdiff1d(added, removed)) == 0, version
+                    assert len(np.unique(gone // 300)) <= 1, version
+            seen[version.operation] = seen.get(version.operation, 0) + 1
+            before = after
+        everything = self.ids(list(before.values()))
+        assert len(np.unique(everything)) == len(everything)
+        return seen
+
+
+def test_compaction_among_writers_survives_its_death(tmp_path: Path) -> None:
+    """Thousands of tiny files: after any number of kills every version holds exactly what its operation says."""
+    location = tmp_path / "events"
+    rows = 10 * FILES
+    table = create(open_storage(location), coalesce.small("app"), **{"write.target-file-bytes": "10"})
+    table.append(events([f"app-{i % 7}" for i in range(rows)], range(rows)))
+    table.set_properties({"write.target-file-bytes": "1MB"})
+    tiny = table.state.files
+    assert tiny > FILES / 2
+
+    others = [start("append", location, APPENDED), start("delete", location, 300, rows)]
+    chosen = random.Random(20)
+    errors = ""
+    try:
+        for _ in range(KILLS):
+            compacting = start("compact", location, 40_000)
+            time.sleep(chosen.uniform(0.05, 1.5))
+            errors += stop(compacting)
+    finally:
+        errors += "".join(map(stop, others))
+    assert errors == ""
+
+    table = opened(open_storage(location))
+    seen = History(table).check()
+    assert seen["compact"] >= KILLS / 4, seen
+    assert seen["append"] > 2, seen
+    assert seen["delete"] > 2, seen
+    result = table.compact()
+    assert result.skipped == ()
+    assert table.state.files < tiny / 20
+    assert table.compact().files_before == 0
+    History(table).check()
+    check_files(core_of(table).storage, table.state, table.files())
