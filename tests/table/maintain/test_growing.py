@@ -1,6 +1,7 @@
 """A logical partition that grows gets a physical one of its own, and gives it up when it has shrunk; nothing flaps."""
 
 import random
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -14,8 +15,7 @@ from tests.checker import check_files
 from tests.table.stores import MemoryStorage
 
 SCHEMA = pa.schema([("app", pa.string()), ("day", pa.int64()), ("text", pa.string())])
-# Bytes a row takes: enough of them, and hard to compress, so that the sizes of files are known in advance.
-WIDE = 1000
+WIDE = 1000  # bytes that a row takes: so many, and of no pattern, that the sizes of files are known in advance
 
 
 def table_of_apps(below: int) -> Table:
@@ -29,7 +29,7 @@ def table_of_apps(below: int) -> Table:
 
 def rows(app: str, day: int, count: int, chosen: random.Random) -> pa.Table:
     """Rows of an app."""
-    texts = [chosen.randbytes(WIDE * 3 // 4).hex()[:WIDE] for _ in range(count)]
+    texts = [chosen.randbytes(WIDE).hex() for _ in range(count)]
     return pa.table({"app": [app] * count, "day": [day] * count, "text": texts}, schema=SCHEMA)
 
 
@@ -73,7 +73,7 @@ def test_an_app_that_grows_for_ten_days_and_shrinks_again() -> None:
     assert over_time[9] == "alone"
     assert over_time[-1] == "shared"
     assert "both" not in over_time, over_time
-    changes = sum(a != b for a, b in zip(over_time, over_time[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(over_time))
     assert changes == 2, over_time
 
 
