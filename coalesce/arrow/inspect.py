@@ -101,10 +101,13 @@ class _Inspector:
         return _TupleCounter(self.spec, schema) if can_compute(self.spec, schema) else None
 
     def read(self) -> None:
-        """Every row."""
-        for batch in self.parquet.iter_batches(_BATCH_ROWS):
-            if not batch.num_rows:
-                continue
+        """Every row. Row groups one by one: what is fetched of one before it is decoded is let go with it."""
+        for group in range(self.parquet.metadata.num_row_groups):
+            for batch in self.parquet.iter_batches(_BATCH_ROWS, [group]):
+                self._read(batch)
+
+    def _read(self, batch: pa.RecordBatch) -> None:
+        if batch.num_rows:
             read = {}
             for column_id, (field, place) in self.places.items():
                 column = fitted(batch.column(place), field.type, lambda _: _nowhere, default_of)

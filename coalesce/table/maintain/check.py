@@ -6,7 +6,7 @@ compares it with what its entries say, a few files at a time.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -24,7 +24,7 @@ from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.findings import Findings
 from coalesce.table.maintain.row_ids import overlaps
 from coalesce.table.maintain.survey import Draft, Integers, Survey, in_order, surveyed
-from coalesce.table.maintain.versions import read_versions
+from coalesce.table.maintain.versions import newest_readable, read_versions
 
 _LOOKED_UP: Final = 16  # sizes that are asked for at the same time
 
@@ -52,7 +52,16 @@ def check(storage: Storage, inspect: Inspect, *, deep: bool, progress: Progress 
         drafts += drafts_of(survey, compared)
     else:
         drafts += _wrong_sizes(survey, sizes, footer)
-    return Checked(survey, compared, advised(survey, drafts))
+    return Checked(survey, compared, advised(survey, _still_kept(storage, drafts)))
+
+
+def _still_kept(storage: Storage, drafts: list[Draft]) -> Iterator[Draft]:
+    """What is wrong with versions that are kept: while a check is under way some may expire, and their files go."""
+    head = newest_readable(storage) if drafts else None
+    for draft in drafts:
+        versions = tuple(n for n in draft.versions if head is None or n > head.number or head.retains(n))
+        if versions:
+            yield replace(draft, versions=versions)
 
 
 # --- files as they are listed ------------------------------------------------------------------------------------

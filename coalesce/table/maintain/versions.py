@@ -5,6 +5,7 @@ Versions are read afresh, whatever a table remembers of them, and those that can
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from coalesce.errors import CoalesceError, CorruptMetadata, FileMissing, VersionNotFound
 from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, version_path
@@ -14,6 +15,8 @@ from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.columns import Gatherer
+
+_GONE: Final = "the file of the version is missing"
 
 Wrong = tuple[str, str, int, str]  # a kind of finding, a file, a version, what is wrong
 
@@ -43,7 +46,7 @@ class Read:
 def read_versions(storage: Storage) -> Read:
     """Read all versions that have not expired, oldest first."""
     hint = _hint(storage)  # before the listing, which then has the version that it names
-    listed = [n for file in storage.list(VERSIONS) if (n := version_number(file.path)) is not None]
+    listed = _listed(storage)
     head = _newest(storage, listed)
     kept = [n for n in listed if head is None or n >= head.number or head.retains(n)]
     read = Read(head, kept)
@@ -57,8 +60,16 @@ def read_versions(storage: Storage) -> Read:
     return read
 
 
+def newest_readable(storage: Storage) -> Version | None:
+    """The newest version that can be read, as it is at this moment."""
+    return _newest(storage, _listed(storage))
+
+
+def _listed(storage: Storage) -> list[int]:
+    return [n for file in storage.list(VERSIONS) if (n := version_number(file.path)) is not None]
+
+
 def _newest(storage: Storage, listed: Sequence[int]) -> Version | None:
-    """The newest version that can be read."""
     log = Log(storage)
     for number in reversed(listed):
         try:
@@ -78,8 +89,8 @@ def _each(storage: Storage, numbers: Sequence[int], wrong: list[Wrong]) -> Itera
                 done += 1
                 yield version
             return
-        except VersionNotFound:
-            pass  # it has expired just now
+        except VersionNotFound:  # it was there a moment ago; if it has expired since, nobody will be told
+            wrong.append((kinds.MISSING_VERSION, version_path(left[done]), left[done], _GONE))
         except CoalesceError as error:
             alone = _alone(storage, left[done])
             if alone is None:
@@ -173,7 +184,7 @@ def _missing(head: Version, listed: Sequence[int]) -> Iterator[Wrong]:
     """The versions that should be there and are not."""
     wanted = {*range(head.retained_from, head.number), *head.tags.values()}
     for number in sorted(wanted.difference(listed)):
-        yield kinds.MISSING_VERSION, version_path(number), number, "the file of the version is missing"
+        yield kinds.MISSING_VERSION, version_path(number), number, _GONE
 
 
 def _hint(storage: Storage) -> bytes | None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import invariant, run_state_machine_as_test
 
 import coalesce
 from coalesce.manifest import manifest_file
@@ -28,6 +29,7 @@ from tests.support.examples import examples
 from tests.table.examples import add_files, create
 from tests.table.maintain import planting
 from tests.table.maintain.planting import first, on_disk, plant, rows, sound
+from tests.table.operations import LogicalOperations
 
 GOLDEN = sorted(path.parent for path in (Path(__file__).parents[3] / "manifests" / "golden").glob("v*/*/expected.json"))
 
@@ -541,3 +543,33 @@ def test_a_copy_is_another_table(table: Table, tmp_path: Path) -> None:
     on_disk(copy).unlink()
     assert only(copy, kinds.MISSING_FILE).where == copy.files()[0].path
     assert table.check() == []
+
+
+def test_what_expires_meanwhile_is_not_missed(table: Table) -> None:
+    """Versions and files that are let go while a check is under way are no findings."""
+    table.overwrite(rows(2_000))
+    other = coalesce.open(table.location)
+
+    def meanwhile(done: int, _: int) -> None:
+        if done == 1:
+            other.expire("0s", keep_last=1, force=True)
+            other.vacuum("0s", force=True)
+
+    assert table.check(deep=True, progress=meanwhile) == []
+    assert len(table.refresh().history()) == 2
+
+
+class Sound(LogicalOperations):
+    """Any sequence of operations, and after each the table is sound."""
+
+    @invariant()
+    def is_sound(self) -> None:
+        """In every version, shallow and deep."""
+        if hasattr(self, "table"):
+            assert self.table.check() == []
+            assert self.table.check(deep=True) == []
+
+
+def test_any_sequence_of_operations_leaves_a_sound_table() -> None:
+    """Specs, rules and logical partitions of every kind, against the second opinion and the check."""
+    run_state_machine_as_test(Sound, settings=settings(max_examples=examples(4), stateful_step_count=8, deadline=None))
