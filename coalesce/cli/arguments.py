@@ -1,18 +1,27 @@
 """Arguments that several verbs share, and how their texts are read."""
 
 import argparse
+import re
 from datetime import datetime
+from typing import Final
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]+")
 
 
-def common_arguments() -> argparse.ArgumentParser:
-    """The arguments of every verb that looks at a table, as a parent for its parser."""
+def common_arguments(*, reads: bool = True) -> argparse.ArgumentParser:
+    """The arguments of every verb, as a parent for its parser; one that only `reads` can look at older versions."""
     parent = argparse.ArgumentParser(add_help=False)
     parent.add_argument("table", metavar="TABLE", help="where the table lies: a path or a URI")
-    when = parent.add_mutually_exclusive_group()
-    when.add_argument("--version", metavar="N", type=_version, help="the table as it was at version N")
-    when.add_argument(
-        "--as-of", metavar="TIME", type=_moment, help="the table as it was at a time, such as 2026-05-17T08:30 (UTC)"
-    )
+    parent.set_defaults(version=None, as_of=None)
+    if reads:
+        when = parent.add_mutually_exclusive_group()
+        when.add_argument("--version", metavar="N", type=_version, help="the table as it was at version N, or at a tag")
+        when.add_argument(
+            "--as-of",
+            metavar="TIME",
+            type=_moment,
+            help="the table as it was at a time, such as 2026-05-17T08:30 (UTC)",
+        )
     parent.add_argument("--json", action="store_true", help="answer in JSON, for programs")
     parent.add_argument(
         "--storage-option",
@@ -47,10 +56,34 @@ def add_limit(parser: argparse.ArgumentParser, what: str, default: int | None = 
     parser.add_argument("--limit", metavar="N", type=_limit, default=default, help=f"show at most N {what}{shown}")
 
 
-def _version(text: str) -> int:
+def add_cleaning(parser: argparse.ArgumentParser, what: str) -> None:
+    """What a verb needs to know that lets old things go."""
+    parser.add_argument(
+        "--older-than",
+        metavar="AGE",
+        default="7d",
+        help=f"only {what} older than this: 7d (unless given), 36h, 90m or 30s, by the store's clock",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument(
+        "--force", action="store_true", help="take an age of less than a day, though others may be at work"
+    )
+
+
+def whole_number(text: str) -> int:
+    """A number, such as that of a version."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a version; versions are numbered from 0.")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more.")
     return int(text)
+
+
+def _version(text: str) -> int | str:
+    """The number of a version, or a tag, which never looks like a number."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if not text or _NUMBER.fullmatch(text) is not None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a version; versions are numbered from 0, or have a tag.")
+    return text
 
 
 def _limit(text: str) -> int:

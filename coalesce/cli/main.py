@@ -8,8 +8,8 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 if it failed, 2 if the command line is wrong.
 
-    A verb only reads, so Ctrl-C may end it at once, as it ends `cat`; during half a second of imports, and inside a
-    library's threads, Python would answer it with a stack trace.
+    Most verbs only read, so Ctrl-C may end them at once, as it ends `cat`; during half a second of imports, and inside
+    a library's threads, Python would answer it with a stack trace. A verb that writes takes it back before it begins.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # ignored under nohup, or handled by the caller

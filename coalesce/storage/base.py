@@ -66,12 +66,17 @@ class Storage(Protocol):
         For a clean-up, which must see what dead writers left, and must not touch what is not the table's own.
         """
 
+    @property
+    def lists_from_a_name(self) -> bool:
+        """Whether a listing can begin at a name. Where it cannot, `numbered` looks files up one by one."""
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """The files `name(first)`, `name(first + 1)` and so on, as a listing shows them.
 
         The names lie in one directory, in the order of their numbers. How many lie before the first should not matter.
         Where a file is missing, some of those behind it are looked for and shown too, so that a gap is seen. If the
-        first itself is missing, there may be others nevertheless.
+        first itself is missing, or there is a file `alone` behind the last that was found, there may be others
+        nevertheless, and none may be shown.
         """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -107,6 +112,11 @@ def directory_of(prefix: str) -> str:
     return f"{check_path(prefix.removesuffix('/'))}/" if prefix else ""
 
 
+def alone(path: str) -> str:
+    """The name of a file that says: of the numbered files right behind `path`, some have been deleted on purpose."""
+    return f"{path}.kept"
+
+
 _AT_ONCE = 32  # the most names that are looked up together
 _AHEAD = tuple(1 << n for n in range(11))  # where to look for more files behind one that is missing
 
@@ -126,7 +136,12 @@ def one_by_one(look_up: Callable[[Sequence[str]], Listing], name: Callable[[int]
         if run == at_once:
             at_once = min(_AT_ONCE, at_once * 4)
             continue
-        behind = look_up([name(first + n) for n in _AHEAD]) if found else []
+        if not found:
+            return []
+        last = alone(name(first - 1))
+        behind = look_up([*(name(first + n) for n in _AHEAD), last])
+        if any(file.path == last for file in behind):
+            return []
         if not behind or not look_up([name(first)]):  # it may just have been created, and others after it
             return found + behind
 

@@ -124,6 +124,11 @@ class LocalStorage:
         found.sort(key=lambda file: file.path)
         return found
 
+    @property
+    def lists_from_a_name(self) -> bool:
+        """A directory is read as a whole."""
+        return False
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """Those files, looked up by name: a listing would read the whole directory."""
         return one_by_one(self._present, name, first)

@@ -117,6 +117,11 @@ class ObjectStorage:
         """The same: there are no links, and an object that is not complete is not there."""
         return self.list(prefix)
 
+    @property
+    def lists_from_a_name(self) -> bool:
+        """As stores do."""
+        return True
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """Those files and whatever sorts behind them, in one request for 1,000."""
         return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)

@@ -60,6 +60,11 @@ class MemoryStorage:
         """The same."""
         return self.list(prefix)
 
+    @property
+    def lists_from_a_name(self) -> bool:
+        """As stores do."""
+        return True
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """The files from a number on, by a listing."""
         return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)

@@ -162,9 +162,14 @@ class HadoopStorage:
         found.sort(key=lambda file: file.path)
         return found
 
+    @property
+    def lists_from_a_name(self) -> bool:
+        """S3A does."""
+        return self._scheme == "s3a"
+
     def numbered(self, name: Callable[[int], str], first: int) -> Listing:
         """Those files: looked up by name, or, as S3A takes two requests for that and one for a listing, listed."""
-        if self._scheme == "s3a":
+        if self.lists_from_a_name:
             return self.list(name(first).rpartition("/")[0], name(first - 1) if first > 0 else None)
         return one_by_one(self._present, name, first)
 

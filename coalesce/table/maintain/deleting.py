@@ -33,29 +33,41 @@ class NotDeleted:
 class Deleted:
     """What became of some files."""
 
-    files: int
-    bytes: int
+    gone: Sequence[StoredFile]
     failures: tuple[NotDeleted, ...]
 
 
 def delete_all(storage: Storage, files: Sequence[StoredFile], progress: Progress | None = None) -> Deleted:
     """Delete files, the first of them first."""
+    gone: list[StoredFile] = []
     failures: list[NotDeleted] = []
-    freed = 0
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         for first in range(0, len(files), _WAVE):
             wave = files[first : first + _WAVE]
             for file, failure in zip(wave, pool.map(lambda file: _delete(storage, file.path), wave), strict=True):
                 if failure is None:
-                    freed += file.size
+                    gone.append(file)
                 else:
                     failures.append(failure)
             if progress is not None:
                 progress(first + len(wave), len(files))
     finally:
         pool.shutdown(cancel_futures=True)  # after an interruption those that were not begun stay
-    return Deleted(len(files) - len(failures), freed, tuple(failures))
+    return Deleted(gone, tuple(failures))
+
+
+def delete_in_order(storage: Storage, files: Sequence[StoredFile], progress: Progress | None = None) -> Deleted:
+    """Delete files one after the other; if one cannot be deleted, those after it stay."""
+    gone: list[StoredFile] = []
+    for file in files:
+        failure = _delete(storage, file.path)
+        if failure is not None:
+            return Deleted(gone, (failure,))
+        gone.append(file)
+        if progress is not None:
+            progress(len(gone), len(files))
+    return Deleted(gone, ())
 
 
 def _delete(storage: Storage, path: str) -> NotDeleted | None:

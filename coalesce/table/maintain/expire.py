@@ -16,9 +16,10 @@ from coalesce.model.version import RETENTION, Version
 from coalesce.storage.base import StoredFile
 from coalesce.table.commit.log import Log
 from coalesce.table.core import Core
-from coalesce.table.maintain.deleting import NotDeleted, Progress, delete_all
+from coalesce.table.maintain.deleting import Deleted, NotDeleted, Progress
 from coalesce.table.maintain.retention import moment_before
 from coalesce.table.maintain.tags import TAG, UNTAG
+from coalesce.table.maintain.version_files import delete_versions, expired_files
 
 EXPIRE: Final = "expire"
 
@@ -66,17 +67,14 @@ def expire(
         transaction.retain(lambda newer: _kept_from(newer, first))
         core.committed(transaction)
         head = core.version
-    # What has expired stays expired, so this holds whatever was committed meanwhile.
-    gone = [number for number in files if head.has_expired(number)]
-    deleted = None if dry_run else delete_all(core.storage, [files[number] for number in gone], progress)
-    failures = () if deleted is None else deleted.failures
-    failed = {failure.path for failure in failures}
+    old = expired_files(head, files.values())
+    deleted = Deleted(old, ()) if dry_run else delete_versions(core.storage, head, old, progress)
     return ExpireResult(
         version=head.number,
         retained_from=head.retained_from,
-        versions=tuple(number for number in gone if files[number].path not in failed),
-        bytes=sum(files[number].size for number in gone) if deleted is None else deleted.bytes,
-        failures=failures,
+        versions=tuple(number for file in deleted.gone if (number := version_number(file.path)) is not None),
+        bytes=sum(file.size for file in deleted.gone),
+        failures=deleted.failures,
         dry_run=dry_run,
         seconds=time.perf_counter() - began,
     )

@@ -20,7 +20,7 @@ _OWN: Final = re.compile(
       {_WRITE}/(?:[0-9]{{5,}}\.parquet|{_PART}|_SUCCESS|\.[^/]+\.crc|{_TEMPORARY})
     | {DATA}/{_ID}/_temporary/.+                       # of a job of Spark's that died
     | {MANIFESTS}/(?:{_ID}\.parquet|{_TEMPORARY})
-    | {VERSIONS}/(?:[0-9]{{20}}\.json|{_TEMPORARY})
+    | {VERSIONS}/{_TEMPORARY}                          # versions themselves: `version_files.py`
     | {CLOCK}/(?:{_ID}|{_TEMPORARY})
     | {METADATA}/{_TEMPORARY}
     """,

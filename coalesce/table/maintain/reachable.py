@@ -11,7 +11,7 @@ from typing import Final
 
 from coalesce.errors import CorruptMetadata, FileMissing, VersionExpired, VersionNotFound
 from coalesce.manifest.manifest_file import manifest_paths
-from coalesce.manifest.paths import version_number, version_path
+from coalesce.manifest.paths import version_path
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage, StoredFile
 from coalesce.table.commit.log import Log, why_missing
@@ -35,7 +35,7 @@ def unused(storage: Storage, log: Log, head: Version, files: Sequence[StoredFile
     used.update(asked.intersection(_folded(path) for path, _ in manifests))
     for paths in _paths(storage, list(manifests.values())):
         used.update(asked.intersection(map(_folded, paths)))
-    return [file for file in files if _folded(file.path) not in used and not _is_version(file.path, head)]
+    return [file for file in files if _folded(file.path) not in used]
 
 
 def _retained(log: Log, head: Version) -> Iterator[Version]:
@@ -67,12 +67,6 @@ def _paths(storage: Storage, refs: Sequence[tuple[ManifestRef, Version]]) -> Ite
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for first in range(0, len(refs), _HELD):
             yield from pool.map(read, refs[first : first + _HELD])
-
-
-def _is_version(path: str, head: Version) -> bool:
-    """Whether a file is a version that has not expired; one that came after `head` has not."""
-    number = version_number(path)
-    return number is not None and not head.has_expired(number)
 
 
 def _folded(path: str) -> str:

@@ -8,17 +8,20 @@ list, or named by the version that is read, or younger than a day: which is why 
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
 from typing import Final
 
 from coalesce.errors import VersionExpired
 from coalesce.manifest.paths import DATA, METADATA
+from coalesce.model.version import Version
 from coalesce.storage.base import StoredFile
 from coalesce.table.commit.log import Log
 from coalesce.table.core import Core
-from coalesce.table.maintain.deleting import NotDeleted, Progress, delete_all
+from coalesce.table.maintain.deleting import Deleted, NotDeleted, Progress, delete_all
 from coalesce.table.maintain.own_files import is_own
 from coalesce.table.maintain.reachable import unused
 from coalesce.table.maintain.retention import moment_before
+from coalesce.table.maintain.version_files import delete_versions, expired_files
 
 _ATTEMPTS: Final = 5  # each begun anew because of an expiry that was committed while versions were read
 
@@ -56,26 +59,32 @@ def vacuum(core: Core, age: timedelta, *, dry_run: bool, progress: Progress | No
     storage = core.storage
     moment = moment_before(storage, age)
     listed = [*storage.sweep(DATA), *storage.sweep(METADATA)]
-    gone = _unused(core, [file for file in listed if file.modified_ms <= moment and is_own(file.path)])
-    deleted = None if dry_run else delete_all(storage, gone, progress)
-    failures = () if deleted is None else deleted.failures
-    failed = {failure.path for failure in failures}
+    head, gone = _unused(core, [file for file in listed if file.modified_ms <= moment and is_own(file.path)])
+    old = list(takewhile(lambda file: file.modified_ms <= moment, expired_files(head, listed)))
+    if dry_run:
+        deleted = Deleted([*gone, *old], ())
+    else:
+        files = delete_all(storage, gone, progress)
+        versions = delete_versions(storage, head, old)
+        deleted = Deleted([*files.gone, *versions.gone], files.failures + versions.failures)
     return VacuumResult(
-        paths=tuple(file.path for file in gone if file.path not in failed),
-        bytes=sum(file.size for file in gone) if deleted is None else deleted.bytes,
-        failures=failures,
+        paths=tuple(file.path for file in deleted.gone),
+        bytes=sum(file.size for file in deleted.gone),
+        failures=deleted.failures,
         dry_run=dry_run,
         seconds=time.perf_counter() - began,
     )
 
 
-def _unused(core: Core, files: list[StoredFile]) -> list[StoredFile]:
-    """Those of the files that no version needs which is retained now, after they were listed."""
-    for attempt in range(_ATTEMPTS):
+def _unused(core: Core, files: list[StoredFile]) -> tuple[Version, list[StoredFile]]:
+    """The newest version, now that the files were listed, and those of them that no retained version needs."""
+    attempt = 0
+    while True:
         log = Log(core.storage)  # one that remembers nothing
+        head = log.head()
         try:
-            return unused(core.storage, log, log.head(), files)
+            return head, unused(core.storage, log, head, files)
         except VersionExpired:
-            if attempt + 1 == _ATTEMPTS:
+            attempt += 1
+            if attempt == _ATTEMPTS:
                 raise
-    return []
