@@ -1,6 +1,6 @@
 """Every bug there is to plant."""
 
-from tests.mutants import files, planning, spark, tables
+from tests.mutants import files, planning, soundness, spark, tables
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*planning.MUTANTS, *tables.MUTANTS, *files.MUTANTS, *spark.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (*planning.MUTANTS, *tables.MUTANTS, *files.MUTANTS, *soundness.MUTANTS, *spark.MUTANTS)

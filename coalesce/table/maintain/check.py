@@ -41,7 +41,7 @@ class Checked:
 def check(storage: Storage, inspect: Inspect, *, deep: bool, progress: Progress | None = None) -> Checked:
     """Look at everything that has not expired; with `deep`, into every data file."""
     survey = surveyed(storage, read_versions(storage))
-    drafts = [*survey.drafts, *_duplicates(survey)]
+    drafts = [*_duplicates(survey)]
     sizes = _sizes(survey)
     footer = partial(_footer, survey, sizes, inspect)
     drafts += overlaps(survey, lambda file: _has_own_ids(survey, file, footer))
@@ -52,7 +52,7 @@ def check(storage: Storage, inspect: Inspect, *, deep: bool, progress: Progress 
         drafts += drafts_of(survey, compared)
     else:
         drafts += _wrong_sizes(survey, sizes, footer)
-    return Checked(survey, compared, advised(survey, _still_kept(storage, drafts)))
+    return Checked(survey, compared, advised(survey, _still_kept(storage, [*survey.drafts, *drafts])))
 
 
 def _still_kept(storage: Storage, drafts: list[Draft]) -> Iterator[Draft]:

@@ -31,6 +31,7 @@ Integers = npt.NDArray[np.int64]
 T = TypeVar("T")
 R = TypeVar("R")
 
+_GONE: Final = "the manifest is missing"
 _AT_ONCE: Final = 8  # manifests that are read at the same time
 
 
@@ -111,11 +112,15 @@ class Survey:
         return found
 
     def entries(self, number: int) -> Entries | None:
-        """The entries of a manifest, read again; None if it is damaged."""
+        """The entries of a manifest, read again; None if it is damaged, or gone since: that is noted."""
         manifest = self.manifests[number]
         if not len(manifest.files):
             return None
-        return self.decoded(manifest.ref, manifest.spec)
+        try:
+            return self.decoded(manifest.ref, manifest.spec)
+        except FileMissing:
+            self.drafts.append(Draft(kinds.MISSING_MANIFEST, manifest.ref.path, self.naming([number]), _GONE))
+            return None
 
     def decoded(self, ref: ManifestRef, spec: Spec) -> Entries:
         """The entries of a manifest as they are stored: a cache may have them in wider types."""
@@ -167,7 +172,7 @@ def _stored(storage: Storage, path: str) -> bytes | _Wrong:
     try:
         return storage.read(path)
     except FileMissing:
-        return _Wrong(kinds.MISSING_MANIFEST, "the manifest is missing")
+        return _Wrong(kinds.MISSING_MANIFEST, _GONE)
 
 
 def _loaded(data: bytes, manifest: Named) -> _Loaded | _Wrong:
