@@ -42,10 +42,12 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
 
 def _expired(table: Table, arguments: argparse.Namespace) -> ExpireResult:
     with Progress("version files deleted") as progress:
-        return table.expire(
+        done = table.expire(
             arguments.older_than,
             keep_last=arguments.keep_last,
             dry_run=arguments.dry_run,
             force=arguments.force,
             progress=progress,
         )
+    arguments.exit_code = 1 if done.failures else 0
+    return done

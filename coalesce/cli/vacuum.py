@@ -36,4 +36,6 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
 
 def _vacuumed(table: Table, arguments: argparse.Namespace) -> VacuumResult:
     with Progress("files deleted") as progress:
-        return table.vacuum(arguments.older_than, dry_run=arguments.dry_run, force=arguments.force, progress=progress)
+        done = table.vacuum(arguments.older_than, dry_run=arguments.dry_run, force=arguments.force, progress=progress)
+    arguments.exit_code = 1 if done.failures else 0
+    return done
