@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
 from coalesce.arrow.places import Places, places_of
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
-from coalesce.errors import CorruptMetadata, StorageError
+from coalesce.errors import CorruptMetadata, FileMissing, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_field, arrow_type
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import Group
@@ -28,6 +28,7 @@ from coalesce.model.transforms import Identity
 from coalesce.model.types import FLOATING, Field, Type, Value, is_atomic
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
+from coalesce.table.commit.log import why_missing
 
 _Key = TypeVar("_Key")
 
@@ -245,7 +246,14 @@ class OpenFile:
 
 
 def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
-    """Open a data file of `version` and read its footer."""
+    """Open a data file of `version` and read its footer; if it is gone because the version has expired, say so."""
+    try:
+        return _opened(storage, entry, version)
+    except FileMissing as missing:
+        raise why_missing(storage, version) or missing from missing
+
+
+def _opened(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
     source = storage.open_input(entry.path, size=entry.bytes)
     try:
         # Spark's old 12-byte timestamps would overflow as nanoseconds.
