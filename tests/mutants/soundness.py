@@ -17,7 +17,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="check: ranges of ids that nobody uses overlap",
         file="coalesce/table/maintain/row_ids.py",
-        old="if both and not any(map(has_own_ids, pair)):",
+        old="if both and not any(map(has_own_ids, pair, specs)):",
         new="if both:",
         tests=(f"{CHECK}::test_rows_that_keep_their_ids_do_not_overlap",),
         seen="a compacted table is said to give ids twice",
@@ -25,8 +25,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="check: versions that expire meanwhile are missed",
         file="coalesce/table/maintain/check.py",
-        old="if head is None or n > head.number or head.retains(n))",
-        new="if head is None or n >= 0)",
+        old="versions = draft.versions if kept is None else common(draft.versions, kept)",
+        new="versions = draft.versions",
         tests=(f"{CHECK}::test_what_expires_meanwhile_is_not_missed",),
         seen="a check beside a vacuum reports files that nobody needs any more",
     ),

@@ -6,6 +6,7 @@ from typing import Final
 
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.findings import Finding, Findings, findings
+from coalesce.table.maintain.spans import Spans, each, merged
 from coalesce.table.maintain.survey import Draft, Survey
 
 # A file is gone or is not what it was: a copy of it would help.
@@ -23,18 +24,23 @@ def advised(survey: Survey, drafts: Iterable[Draft]) -> Findings:
     """The findings, each with its advice, in the order they came."""
     # While the newest version cannot be read, none can be made after it.
     kept = [draft if survey.is_readable else replace(draft, mendable=False) for draft in drafts]
-    wrong = {n for draft in kept if draft.kind not in _HARMLESS for n in draft.versions}
+    wrong = set(each(merged(span for draft in kept if draft.kind not in _HARMLESS for span in draft.versions)))
+    numbers = list(range(max(survey.versions, default=0) + 1))  # that all findings share
     whole = max((n for n in survey.versions if n not in wrong), default=None)
     return findings(
         Finding(
             kind=draft.kind,
             where=draft.where,
-            versions=draft.versions,
+            versions=_listed(draft.versions, numbers),
             message=f"{draft.where}: {draft.text}. {_advice(survey, draft, whole)}",
             mendable=draft.mendable,
         )
         for draft in kept
     )
+
+
+def _listed(spans: Spans, numbers: list[int]) -> tuple[int, ...]:
+    return tuple(number for first, last in spans for number in numbers[first : last + 1])
 
 
 def _advice(survey: Survey, draft: Draft, whole: int | None) -> str:

@@ -4,6 +4,7 @@ Versions and manifests are read once each, files looked up in one listing. A dee
 compares it with what its entries say, a few files at a time.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from coalesce.table.maintain.contents import Contents
 from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.findings import Findings
 from coalesce.table.maintain.row_ids import overlaps
+from coalesce.table.maintain.spans import common, in_several, merged
 from coalesce.table.maintain.survey import Draft, Integers, Survey, in_order, surveyed
 from coalesce.table.maintain.versions import newest_readable, read_versions
 
@@ -44,7 +46,7 @@ def check(storage: Storage, inspect: Inspect, *, deep: bool, progress: Progress 
     drafts = [*_duplicates(survey)]
     sizes = _sizes(survey)
     footer = partial(_footer, survey, sizes, inspect)
-    drafts += overlaps(survey, lambda file: _has_own_ids(survey, file, footer))
+    drafts += overlaps(survey, partial(_has_own_ids, footer))
     drafts += _missing(survey, sizes)
     compared: list[Compared] = []
     if deep:
@@ -58,8 +60,11 @@ def check(storage: Storage, inspect: Inspect, *, deep: bool, progress: Progress 
 def _still_kept(storage: Storage, drafts: list[Draft]) -> Iterator[Draft]:
     """What is wrong with versions that are kept: while a check is under way some may expire, and their files go."""
     head = newest_readable(storage) if drafts else None
+    kept = None
+    if head is not None:  # versions that came after it could not be read
+        kept = merged([(head.retained_from, sys.maxsize), *((n, n) for n in head.tags.values())])
     for draft in drafts:
-        versions = tuple(n for n in draft.versions if head is None or n > head.number or head.retains(n))
+        versions = draft.versions if kept is None else common(draft.versions, kept)
         if versions:
             yield replace(draft, versions=versions)
 
@@ -105,8 +110,7 @@ def _duplicates(survey: Survey) -> Iterator[Draft]:
             files = survey.manifests[m].files
             twice.update(files[counts[files] > 1].tolist())
     for file, manifests in survey.holders(twice).items():
-        named = [n for m in manifests for n in survey.naming([m])]
-        versions = tuple(sorted({n for n in named if named.count(n) > 1}))
+        versions = in_several(survey.naming([m]) for m in manifests)
         text = "two manifests name the file, and its rows are read twice"
         yield Draft(kinds.DUPLICATE_PATH, survey.paths[file], versions, text)
 
@@ -118,10 +122,9 @@ def _footer(survey: Survey, sizes: Integers, inspect: Inspect, file: int, spec: 
     return inspect(survey.storage, survey.paths[file], int(sizes[file]), spec, survey.columns, False)
 
 
-def _has_own_ids(survey: Survey, file: int, footer: Footer) -> bool:
-    manifest = survey.manifests[survey.holders([file])[file][0]]
+def _has_own_ids(footer: Footer, file: int, spec: Spec) -> bool:
     try:
-        return footer(file, manifest.spec).own_ids
+        return footer(file, spec).own_ids
     except CoalesceError:
         return False
 

@@ -10,13 +10,15 @@ from typing import Final
 
 import numpy as np
 
+from coalesce.model.spec import Spec
 from coalesce.table.maintain import kinds
+from coalesce.table.maintain.spans import common
 from coalesce.table.maintain.survey import Draft, Survey
 
 _MOST: Final = 1_000  # pairs of files: if there are more, what is wrong is clear
 
-# Whether every row of a file, given by its number, has an id of its own.
-HasOwnIds = Callable[[int], bool]
+# Whether every row of a file, given by its number and spec, has an id of its own.
+HasOwnIds = Callable[[int, Spec], bool]
 
 
 def overlaps(survey: Survey, has_own_ids: HasOwnIds) -> Iterator[Draft]:
@@ -47,10 +49,11 @@ def overlaps(survey: Survey, has_own_ids: HasOwnIds) -> Iterator[Draft]:
         for j in active:
             if file[single[j]] == file[at]:
                 continue
-            naming = [set(survey.naming(manifest[starts[k] : starts[k + 1]].tolist())) for k in (i, j)]
-            both = tuple(sorted(naming[0] & naming[1]))
+            one_in, other_in = (survey.naming(manifest[starts[k] : starts[k + 1]].tolist()) for k in (j, i))
+            both = common(one_in, other_in)
             pair = int(file[single[j]]), int(file[at])
-            if both and not any(map(has_own_ids, pair)):
+            specs = [survey.manifests[int(manifest[single[k]])].spec for k in (j, i)]
+            if both and not any(map(has_own_ids, pair, specs)):
                 seen += 1
                 one, other = (survey.paths[f] for f in pair)
                 ids = f"{first[at]:,} to {min(end[at], end[single[j]]) - 1:,}"

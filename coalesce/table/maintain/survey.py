@@ -4,10 +4,9 @@ Ten thousand versions name mostly the same manifests, and these mostly the same 
 changed from one to the next, paths as numbers, and entries as arrays.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final, TypeVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from coalesce.model.version import FieldBounds, ManifestRef, Version
 from coalesce.storage.base import Storage
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.columns import ColumnHistory
+from coalesce.table.maintain.spans import Spans, has, merged
 from coalesce.table.maintain.versions import Read
 
 Integers = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class Draft:
 
     kind: str
     where: str
-    versions: tuple[int, ...]
+    versions: Spans
     text: str
     mendable: bool = False
 
@@ -76,26 +76,18 @@ class Survey:
     drafts: list[Draft]
     paths: list[str] = field(default_factory=list)
 
-    @cached_property
-    def _known(self) -> dict[tuple[int, ...], tuple[int, ...]]:
-        return {}
-
-    def naming(self, manifests: Iterable[int]) -> tuple[int, ...]:
+    def naming(self, manifests: Iterable[int]) -> Spans:
         """The versions that name one of these manifests."""
-        key = tuple(sorted(set(manifests)))
-        if key not in self._known:
-            spans = [span for m in key for span in self.manifests[m].spans]
-            self._known[key] = tuple(sorted({n for first, last in spans for n in range(first, last + 1)}))
-        return self._known[key]
+        return merged(span for m in manifests for span in self.manifests[m].spans)
 
     @property
     def is_readable(self) -> bool:
         """Whether the newest version can be read."""
         return self.head is not None and self.head.number == max(self.versions)
 
-    def is_newest(self, versions: Sequence[int]) -> bool:
+    def is_newest(self, versions: Spans) -> bool:
         """Whether the newest version is among these."""
-        return self.head is not None and self.head.number in versions
+        return self.head is not None and has(versions, self.head.number)
 
     def rows_of(self, version: int) -> int:
         """How many rows a version has."""
@@ -136,7 +128,7 @@ def surveyed(storage: Storage, read: Read) -> Survey:
         columns=read.columns.history(),
         manifests=[Named(m.ref, m.spec, m.next_row_id, m.spans) for m in read.manifests],
         changes=read.changes,
-        drafts=[Draft(kind, where, (n,), text, kind == kinds.WRONG_HINT) for kind, where, n, text in read.wrong],
+        drafts=[Draft(kind, where, ((n, n),), text, kind == kinds.WRONG_HINT) for kind, where, n, text in read.wrong],
     )
     ids: dict[str, int] = {}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
