@@ -151,7 +151,7 @@ def forked(work: Callable[[int], object], process: int) -> tuple[int, int]:
     return child, reading
 
 
-os.fsync = lambda _: None  # the machine itself does not crash here
+os.fsync = lambda fd: None  # noqa: ARG005 - the machine itself does not crash here
 pa.array(np.zeros(1))  # the first of these imports pandas, if that is there; once here, not in every process
 pa.set_cpu_count(1)
 create(open_storage(root))

@@ -100,7 +100,7 @@ def look() -> list[list[int]]:
     return [ids(table), [version.number for version in listed]]
 
 
-os.fsync = lambda _: None  # the machine itself does not crash here
+os.fsync = lambda fd: None  # noqa: ARG005 - the machine itself does not crash here
 create(open_storage(root))
 pa.array(np.zeros(1))  # the first of these imports pandas, if that is there; once here, not in every child
 pa.set_cpu_count(1)

@@ -13,7 +13,7 @@ from coalesce.storage import open_storage
 from tests.table.examples import ids, opened
 
 SCALE = int(os.environ.get("COALESCE_RACE", "1"))
-ROUNDS, KILLS = 8, 16
+ROUNDS, KILLS = 8, 10
 ROOT = Path(__file__).parents[3]
 
 
