@@ -312,6 +312,8 @@ def test_debug_shows_where_an_error_came_from(tmp_path: Path, capsys: pytest.Cap
 def test_wrong_command_lines_are_refused(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With exit code 2, and a last line that says what is wrong."""
     assert "'-1' is not a version" in refusal(capsys, "count", events, "--version=-1")
+    assert "'1.5' is not a version" in refusal(capsys, "count", events, "--version=1.5")
+    assert "'first' is not a whole number" in refusal(capsys, "tag", events, "a", "--at", "first")
     assert "'soon' is not a time" in refusal(capsys, "count", events, "--as-of", "soon")
     assert "not allowed with" in refusal(capsys, "count", events, "--as-of", "2026-05-17", "--version", "1")
     assert "'region' is not a setting" in refusal(capsys, "count", events, "--storage-option", "region")
@@ -391,3 +393,22 @@ def test_demo_does_not_write_into_what_is_there(tmp_path: Path, capsys: pytest.C
     """`--keep` takes a new directory; it refuses before it starts Spark."""
     (tmp_path / "mine").touch()
     assert "is not an empty directory" in complaint(capsys, "demo", "--keep", tmp_path)
+
+
+def test_compact_says_what_it_would_do_and_does_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A sentence and the reasons; the same as JSON; and nothing the second time."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("app", pa.string())]), partition_by=["app"])
+    for _ in range(3):
+        table.append([{"app": "A"}])
+    assert re.match(
+        r"3 files \(.*\) would become about 1\n  3 small\n", answer(capsys, "compact", tmp_path / "t", "--dry-run")
+    )
+    assert re.match(
+        r"3 files \(.*\) became 1 \(.*\) in 1 commit\n  3 small\n", answer(capsys, "compact", tmp_path / "t")
+    )
+    again = json.loads(answer(capsys, "compact", tmp_path / "t", "app = 'A'", "--json"))
+    assert (again["files_before"], again["version"]) == (0, 4)
+    assert answer(capsys, "compact", tmp_path / "t", "--max-bytes", "1GB", "--target", "1MB") == "nothing to do\n"
+    assert complaint(capsys, "compact", tmp_path / "t", "--target", "much") == (
+        "coalesce: 'much' is not a size; write a number of bytes or \"64MB\".\n"
+    )
