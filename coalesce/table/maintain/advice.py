@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from coalesce.table.maintain import kinds
@@ -23,16 +24,19 @@ _HARMLESS: Final = frozenset({kinds.WRONG_HINT, kinds.WRONG_RANGE, kinds.BROKEN_
 def advised(survey: Survey, drafts: Iterable[Draft]) -> Findings:
     """The findings, each with its advice, in the order they came."""
     # While the newest version cannot be read, none can be made after it.
-    kept = [draft if survey.is_readable else replace(draft, mendable=False) for draft in drafts]
+    can_mend = survey.is_readable
+    kept = [draft if can_mend else replace(draft, mendable=False) for draft in drafts]
     wrong = set(each(merged(span for draft in kept if draft.kind not in _HARMLESS for span in draft.versions)))
     numbers = list(range(max(survey.versions, default=0) + 1))  # that all findings share
     whole = max((n for n in survey.versions if n not in wrong), default=None)
+    back = "" if whole is None else _way_back(survey, whole)
+    listed = {spans: _listed(spans, numbers) for spans in {draft.versions for draft in kept}}
     return findings(
         Finding(
             kind=draft.kind,
             where=draft.where,
-            versions=_listed(draft.versions, numbers),
-            message=f"{draft.where}: {draft.text}. {_advice(survey, draft, whole)}",
+            versions=listed[draft.versions],
+            message=f"{draft.where}: {draft.text}. {_advice(survey, draft, back)}",
             mendable=draft.mendable,
         )
         for draft in kept
@@ -40,10 +44,10 @@ def advised(survey: Survey, drafts: Iterable[Draft]) -> Findings:
 
 
 def _listed(spans: Spans, numbers: list[int]) -> tuple[int, ...]:
-    return tuple(number for first, last in spans for number in numbers[first : last + 1])
+    return tuple(chain.from_iterable(numbers[first : last + 1] for first, last in spans))
 
 
-def _advice(survey: Survey, draft: Draft, whole: int | None) -> str:
+def _advice(survey: Survey, draft: Draft, back: str) -> str:
     if draft.mendable:
         return "repair() makes it anew."
     if draft.kind in _VERSION_FILES:
@@ -55,7 +59,6 @@ def _advice(survey: Survey, draft: Draft, whole: int | None) -> str:
     if not survey.is_newest(draft.versions):
         return "The newest version is not concerned, and older ones stay as they are until they expire."
     backup = "restore the file from a backup" if draft.kind in _LOST else ""
-    back = "" if whole is None else _way_back(survey, whole)
     ways = " or ".join(way for way in (backup, back) if way) or "read the rows and write them to a new table"
     return f"{ways[0].upper()}{ways[1:]}."
 
