@@ -84,7 +84,8 @@ class Core:
 
     def at(self, number: int) -> "Core":
         """The table as it was at a version, to stay there."""
-        return replace(self, version=self.log.load(self.log.retained(number)), pinned=True)
+        newest = None if self.pinned else self.version  # as far as it is known here
+        return replace(self, version=self.log.retained(number, newest), pinned=True)
 
     def number_of(self, version: int | str) -> int:
         """The number of a version, which may be given by a tag."""

@@ -1,6 +1,13 @@
 """Every bug there is to plant."""
 
-from tests.mutants import files, planning, soundness, spark, tables
+from tests.mutants import files, planning, retention, soundness, spark, tables
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*planning.MUTANTS, *tables.MUTANTS, *files.MUTANTS, *soundness.MUTANTS, *spark.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *planning.MUTANTS,
+    *tables.MUTANTS,
+    *files.MUTANTS,
+    *soundness.MUTANTS,
+    *retention.MUTANTS,
+    *spark.MUTANTS,
+)

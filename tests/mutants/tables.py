@@ -101,8 +101,8 @@ MUTANTS = (
     Mutant(
         name="storage: nobody looks behind a version that is missing",
         file="coalesce/storage/base.py",
-        old="        behind = look_up([name(first + n) for n in _AHEAD]) if found else []\n",
-        new="        behind = look_up([name(first)]) if found else []\n",
+        old="        behind = look_up([*(name(first + n) for n in _AHEAD), last])\n",
+        new="        behind = look_up([name(first), last])\n",
         tests=(f"{LOG}::test_on_disk_a_gap_is_named",),
         seen="a commit goes where a version file was lost, and the table has two histories",
     ),
@@ -133,8 +133,8 @@ MUTANTS = (
     Mutant(
         name="log: a gap at the end of the list goes unseen",
         file="coalesce/table/commit/log.py",
-        old="    if numbers[-1] - numbers[0] != len(numbers) - 1:\n",
-        new="    if numbers[-1] - numbers[0] > len(numbers):\n",
+        old="for number, follows in pairwise(listed) if follows != number + 1)",
+        new="for number, follows in pairwise(listed) if follows > number + 2)",
         tests=(f"{LOG}::test_a_gap_is_named",),
         seen="a table whose version file was lost is read as if nothing were wrong",
     ),
@@ -368,8 +368,8 @@ MUTANTS = (
     Mutant(
         name="core: a copy is at the newest version",
         file="coalesce/table/core.py",
-        old="return _received, (self.storage, engines, self.version, self.pinned,",
-        new="return _received, (self.storage, engines, self.log.load(self.log.newest()), self.pinned,",
+        old="return _received, (self.storage, engines, self.version, *rest)",
+        new="return _received, (self.storage, engines, self.log.load(self.log.newest()), *rest)",
         tests=("tests/table/test_pickle.py::test_the_copy_is_at_the_same_version_and_follows",),
         seen="workers of one job read different versions",
     ),

@@ -258,7 +258,7 @@ def reads(location: Path) -> list[Read]:
         same({"versionAsOf": "1"}, first),
         same({"version": "1", "versionAsOf": "1"}, "one option; give it once"),
         same({"version": "1", "timestampAsOf": zoned}, "two answers"),
-        same({"version": "one"}, "version is a number such as 7, not 'one'"),
+        same({"version": "one"}, "has no tag 'one'; it has no tags"),
         same({"version": "-1"}, "version is a number"),
         same({"version": "²"}, "version is a number"),
         same({"version": "9"}, "no version 9"),

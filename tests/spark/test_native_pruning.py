@@ -247,7 +247,9 @@ def test_errors_name_what_is_wrong(spark: "SparkSession", events: Table, tmp_pat
         load(str(tmp_path / "nowhere"))
     with pytest.raises(IllegalArgumentException, match="there is no version 99"):
         spark.read.format("coalesce").option("version", 99).load(events.location)
-    with pytest.raises(IllegalArgumentException, match="version is a number"):
+    with pytest.raises(IllegalArgumentException, match="version is a number such as 7, or a tag; not '-1'"):
+        spark.read.format("coalesce").option("version", "-1").load(events.location)
+    with pytest.raises(IllegalArgumentException, match="has no tag 'new'"):
         spark.read.format("coalesce").option("version", "new").load(events.location)
     with pytest.raises(IllegalArgumentException, match="asOf is a time"):
         spark.read.format("coalesce").option("asOf", "yesterday").load(events.location)

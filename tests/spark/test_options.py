@@ -41,6 +41,9 @@ def test_tables_of_the_catalog(spark: "SparkSession", tmp_path: Path) -> None:
     )
     try:
         assert spark.read.option("version", "1").table("asked").count() == 3
+        coalesce.open(tmp_path / "t").tag("audit 1", version=1)
+        assert spark.read.option("version", "audit 1").table("asked").count() == 3
+        assert spark.read.format("coalesce").option("versionAsOf", "audit 1").load(str(tmp_path / "t")).count() == 3
         assert spark.sql("SELECT * FROM asked WITH (version = 1)").count() == 3
         with pytest.raises(Exception, match="TIME_TRAVEL"):  # of its own catalogs Spark takes this one itself
             spark.read.option("versionAsOf", "1").table("asked")

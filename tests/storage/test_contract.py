@@ -11,6 +11,7 @@ import pytest
 
 from coalesce.errors import FileMissing, NotAFile, StorageError
 from coalesce.storage import Storage
+from coalesce.storage.base import alone, temporary_beside
 from tests.storage.conftest import DIRECTORIES
 
 AWKWARD = [
@@ -220,6 +221,29 @@ def test_numbered_files_are_found_from_any_of_them_on(storage: Storage) -> None:
     assert storage.numbered(lambda n: f"v/{n:020}.json", 58) == storage.list("v", f"v/{57:020}.json")
     assert names_of(storage, 60) == names_of(storage, 10**19) == []
     assert storage.numbered(lambda n: f"nowhere/{n:020}.json", 0) == []
+
+
+def test_a_numbered_file_that_stays_alone_is_not_the_last(storage: Storage) -> None:
+    """Those behind it were deleted and later ones are there: that is seen, or nothing is shown."""
+    for n in [3, 40]:
+        storage.put(f"v/{n:020}.json", b"{}")
+    storage.put(alone(f"v/{3:020}.json"), b"kept")
+    found = [file.path for file in storage.numbered(lambda n: f"v/{n:020}.json", 3)]
+    if storage.lists_from_a_name:
+        assert found == [f"v/{3:020}.json", f"v/{3:020}.json.kept", f"v/{40:020}.json"]
+    else:
+        assert found == []
+
+
+def test_a_sweep_shows_what_a_listing_shows_and_temporaries(storage: Storage) -> None:
+    """Those of the very directory that was asked for."""
+    temporary = temporary_beside("data/a/x")
+    for path in ("data/a/x", "data/b", "database", temporary):
+        storage.put(path, b"1234")
+    swept = [file.path for file in storage.sweep("data")]
+    assert swept == sorted(["data/a/x", "data/b", temporary])
+    assert [(f.size, f.modified_ms > 0) for f in storage.sweep("data")] == [(4, True)] * 3
+    assert storage.sweep("nowhere") == []
 
 
 @pytest.mark.parametrize("missing", [1, 2, 5])

@@ -267,6 +267,21 @@ def test_links_to_files_are_files_and_links_to_directories_are_left_out(storage:
     assert [(file.path, file.size) for file in storage.list("")] == [("a/file", 3), ("link", 3)]
 
 
+def test_a_sweep_has_no_links(storage: LocalStorage, tmp_path: Path) -> None:
+    """Neither links nor what they lead to, not even if the directory that was asked for is behind one."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_bytes(b"1")
+    storage.put("data/a/file", b"2")
+    root = Path(storage.uri(""))
+    (root / "data/link").symlink_to(outside)
+    (root / "data/a/link").symlink_to(outside / "file")
+    (root / "other").symlink_to(root / "data")
+    assert [file.path for file in storage.sweep("")] == ["data/a/file"]
+    assert [file.path for file in storage.sweep("data")] == ["data/a/file"]
+    assert storage.sweep("other") == storage.sweep("other/a") == storage.sweep("data/link") == []
+
+
 def test_a_file_where_a_directory_should_be(storage: LocalStorage) -> None:
     """A path below a file cannot be written, and the error names it."""
     storage.put_if_absent("a", b"x")

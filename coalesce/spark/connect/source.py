@@ -106,7 +106,8 @@ class PortableSource(DataSource):
 
     def _table(self, options: ReadOptions) -> Table:
         table = Table(open_storage(location(self.options), options=options.storage), Engines(ArrowEngine()))
-        number, as_of = (self._version, None) if options.follows else (options.version, options.moment(None))
+        known = options.follows or self._version is not None  # a tag may be moved between two questions
+        number, as_of = (self._version, None) if known else (options.version, options.moment(None))
         table = table if number is None and as_of is None else table.at(version=number, as_of=as_of)
         self._version = table.version  # Spark keeps this object between its two questions
         return table

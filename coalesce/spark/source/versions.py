@@ -101,9 +101,9 @@ def storage_at(location: str, spark: SparkSession | None) -> Storage:
 
 
 def resolve(
-    location: str, spark: SparkSession | None, version: int | None = None, as_of: datetime | None = None
+    location: str, spark: SparkSession | None, version: int | str | None = None, as_of: datetime | None = None
 ) -> QueriedVersion:
-    """The version a query asks for: by number, by time, or the newest.
+    """The version a query asks for: by number or tag, by time, or the newest.
 
     The table's log is read afresh: another table may lie at the location by now.
     """

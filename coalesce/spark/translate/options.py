@@ -22,6 +22,7 @@ from coalesce.predicate.names import parts_of
 from coalesce.predicate.temporal import fixed_offset, instant, timestamp_from_text
 from coalesce.spark.translate.other_formats import habit
 from coalesce.table.engine import COUNTED, KNOWN
+from coalesce.table.maintain.tags import check_tag
 from coalesce.table.new_columns import MERGE, STRICT
 
 Given = Mapping[str, str | None]
@@ -76,7 +77,7 @@ _MERGE = 'write with t.append(df, schema_mode="merge").'
 _MAKE = "make the table with coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark) first."
 
 OPTIONS: Final = (
-    _option("version", "the number of the version to read", Use.READ, Use.TABLE),
+    _option("version", "the number of the version to read, or its tag", Use.READ, Use.TABLE),
     _option("versionAsOf", "the same as version", Use.READ, Use.TABLE),
     _option("asOf", "the moment whose version to read", Use.READ, Use.TABLE),
     _option("timestampAsOf", "the same as asOf", Use.READ, Use.TABLE),
@@ -121,7 +122,7 @@ _SPARKS: Final = {
 class ReadOptions:
     """Which version to read and, for the portable source, what of it."""
 
-    version: int | None = None
+    version: int | str | None = None
     as_of: str | None = None
     time_zone: str | None = None
     where: str | None = None
@@ -194,7 +195,7 @@ def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool 
         raise _refusal("version and asOf are two answers; give one.")
     columns = _columns(options)
     return ReadOptions(
-        version=None if version is None else _number("version", version),
+        version=None if version is None else _version(version),
         as_of=as_of,
         time_zone=_zone(options),
         where=options.get("where"),
@@ -352,6 +353,16 @@ def _number(name: str, text: str, example: str = "7", among: range = range(_LARG
         comma = ";" if "," in example else ","
         raise _refusal(f"the option {name} is a number such as {example}{comma} not {text!r}.")
     return number
+
+
+def _version(text: str) -> int | str:
+    """A number, or a tag, which never is one."""
+    if re.fullmatch(r"[+-]?[0-9.]*", text):
+        return _number("version", text, "7, or a tag")
+    try:
+        return check_tag(text)
+    except InvalidArgument as error:
+        raise _refusal(f"the option version is a number or a tag: {error}") from error
 
 
 def _flag(options: Mapping[str, str], name: str) -> bool | None:

@@ -129,12 +129,12 @@ class Log:
         """The version files that are there, of expired versions too."""
         return list(self._all().values())
 
-    def retained(self, number: int) -> int:
-        """`number`, if the version has not expired. While the newest is damaged, that cannot be told, and none has."""
-        head = self._readable(self.newest())
+    def retained(self, number: int, newest: Version | None) -> Version:
+        """Version `number`, if it has not expired, as `newest` says; without one, that is read if it can be."""
+        head = self._readable(self.newest()) if newest is None else newest
         if head is not None and head.has_expired(number):
             raise expired(self.storage.root, number, head)
-        return number
+        return self.load(number)
 
     def load(self, number: int) -> Version:
         """Version `number`."""

@@ -25,7 +25,7 @@ def check_tag(name: object) -> str:
     text = check_text(name, "the name of a tag")
     if not text or len(text) > _LONGEST:
         raise InvalidArgument(f"the name of a tag has 1 to {_LONGEST} characters, not {len(text)}.")
-    if text.isdecimal():
+    if text.isdigit():
         raise InvalidArgument(f"{shown(text)} is no name of a tag: it is a number, and so are versions.")
     # Control characters, and halves of surrogate pairs, which no file can hold.
     if text != text.strip() or any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text):
