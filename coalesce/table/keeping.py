@@ -1,6 +1,7 @@
 """Keeping a table in shape: the operations that change how it lies, never which rows it has."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 from coalesce.arguments import check_flag, check_integer
@@ -79,20 +80,20 @@ class TableKeeper(TableWriter):
         >>> [(step.files_before, step.files_after, step.bytes_left) for step in table.compact_steps()]
         [(2, 3, 0)]
         """
-        limits = Limits(bytes=parse_bytes(step_bytes, least=1))
-        return self._compaction(where, target, max_bytes, limits).steps()
+        return self._compaction(where, target, max_bytes, parse_bytes(step_bytes, least=1)).steps()
 
     def _compaction(
-        self, where: Where, target: int | str | None, max_bytes: int | str | None, limits: Limits | None = None
+        self, where: Where, target: int | str | None, max_bytes: int | str | None, step_bytes: int = STEP_BYTES
     ) -> Compaction:
         core = self._core
+        limits = Limits(bytes=step_bytes)
         core.bound(where)  # refused at once, not at the first step
         return Compaction(
             core,
             lambda: core.bound(where),
             target=None if target is None else parse_bytes(target, least=1),
             max_bytes=None if max_bytes is None else parse_bytes(max_bytes),
-            limits=Limits() if limits is None else limits,
+            limits=limits if core.engines.frames is None else replace(limits, in_memory=step_bytes),
         )
 
     # --- which versions are kept -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ Nothing is proposed that does not lessen the number of files and postings, so th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -40,9 +40,14 @@ STEP_BYTES: Final = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one commit writes again, unless files only make sense together."""
+    """How much one commit writes again, unless files only make sense together.
+
+    `in_memory` is how much of that may be files whose tuples of now are only in their rows: an engine that works in
+    this process has all of those in memory.
+    """
 
     bytes: int = STEP_BYTES
+    in_memory: int = 64 * 1024 * 1024
     files: int = 2_000
     postings: int = 500_000
 
@@ -216,7 +221,8 @@ def _keep(held: Held, key: int) -> _Placed:
 def _foreign(held: Held, among: Mask, limits: Limits) -> Iterator[Job]:
     """Files of other specs, and files whose tuples are not known: their rows say where they belong."""
     version = held.version
-    for files in _chunks(held, np.flatnonzero(among & ~held.known & (held.rows > 0)), limits):
+    fitting = replace(limits, bytes=min(limits.bytes, limits.in_memory))
+    for files in _chunks(held, np.flatnonzero(among & ~held.known & (held.rows > 0)), fitting):
         specs = np.array([held.manifests[m].spec.spec_id for m in held.manifest[files]])
         old = int(((specs != version.current_spec_id) | (held.rule_id[files] != version.current_rule_id)).sum())
         reasons = {reason: count for reason, count in ((OLD, old), (UNKNOWN, len(files) - old)) if count}
