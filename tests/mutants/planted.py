@@ -1,12 +1,13 @@
 """Every bug there is to plant."""
 
-from tests.mutants import files, planning, retention, soundness, spark, tables
+from tests.mutants import compaction, files, planning, retention, soundness, spark, tables
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *planning.MUTANTS,
     *tables.MUTANTS,
     *files.MUTANTS,
+    *compaction.MUTANTS,
     *soundness.MUTANTS,
     *retention.MUTANTS,
     *spark.MUTANTS,

@@ -87,6 +87,19 @@ def test_a_step_gives_way_to_others() -> None:
     assert ids(opened(core_of(table).storage)) == list(range(2, 10))
 
 
+def test_it_ends_although_others_append() -> None:
+    """What comes in after it began is left for the next time: a writer that never rests cannot keep it from ending."""
+    table = old_layout()
+    other = opened(core_of(table).storage)
+    steps = []
+    for step in table.compact_steps(step_bytes=1):
+        steps.append(step)
+        assert len(steps) < 20
+        for number in range(3):
+            other.append(events("A", [1000 + 10 * len(steps) + number]))
+    assert len(ids(opened(core_of(table).storage))) == 10 + 3 * len(steps)
+
+
 def test_columns_that_change_meanwhile_are_planned_for_again() -> None:
     """A column that goes while a step is under way: what was written for it is not committed, and done anew."""
     table = old_layout()
