@@ -9,22 +9,6 @@ ARRANGE = "tests/arrow/test_arrange.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
-        name="compact: what does not help is done too",
-        file="coalesce/table/maintain/worth.py",
-        old="return [job] if job.less > 0 and",
-        new="return [job] if job.less >= 0 and",
-        tests=(f"{WORTH}::test_any_layout_settles_and_none_gets_worse",),
-        seen="a second run right after the first writes files again, and a third",
-    ),
-    Mutant(
-        name="compact: a cut tuple is a reason",
-        file="coalesce/table/maintain/worth.py",
-        old="others -= np.where(ends, per_tuple(begins)[tuple_] - np.where(begins, rows, 0), 0)",
-        new="others -= 0.0",
-        tests=(WORTH,),
-        seen="files with a partition too large for one are written again and again",
-    ),
-    Mutant(
         name="compact: large files always take part",
         file="coalesce/table/maintain/worth.py",
         old="enough = own.shared(found | chosen, len(members)) >= SPREAD_SHARE * rows",
@@ -35,8 +19,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="compact: files that came in since are taken for old ones",
         file="coalesce/table/maintain/compact.py",
-        old="among = planned.added <= self._began",
-        new="among = planned.added <= planned.version.number",
+        old="own = [0 < self._times.get(path, 0) < _MOST_TIMES",
+        new="own = [self._times.get(path, 0) < _MOST_TIMES",
         tests=(f"{RACES}::test_it_ends_although_others_append",),
         seen="with a writer that never rests, compact() never ends",
     ),
@@ -45,7 +29,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="coalesce/table/maintain/compact.py",
         old="if not lost.intersection(planned.paths(job.files))] if lost else jobs",
         new="if lost is not None] if lost else jobs",
-        tests=(f"{RACES}::test_a_step_gives_way_to_others",),
+        tests=(f"{RACES}::test_only_what_was_removed_is_left_out",),
         seen="a step is tried again in vain, and all that was to be written with the removed file is left",
     ),
     Mutant(

@@ -76,7 +76,7 @@ class CompactResult:
     dry_run: bool = False
 
     def __repr__(self) -> str:
-        if not self.files_before:
+        if not self.files_before and not self.bytes_left and not self.skipped:
             return f"<compact: nothing to do; version {self.version}>"
         done = f"{self.files_before:,} files ({human_bytes(self.bytes_moved)}) "
         done += f"{'would become about' if self.dry_run else 'became'} {self.files_after:,}"
@@ -108,6 +108,8 @@ class Compaction:
         self.core.transaction(COMPACT)  # refuses a table that cannot be written, before any work
         while True:
             planned, jobs, left = self._round()
+            if left and not jobs:  # there is no room: nothing is done, but that is to be known
+                yield _nothing(planned.version.number, (), left)
             done = False
             for together in packed(jobs, self.limits):
                 left -= sum(job.bytes for job in together)
@@ -146,25 +148,18 @@ class Compaction:
             self._began = core.version.number
         planned = held(core.plan(TRUE))
         snapshot = replace(core.snapshot(), target=self.target)
-        found = worth_doing(planned, self._among(planned), snapshot.target_file_bytes, self.limits)
-        return planned, self._within_budget(found), sum(job.bytes for job in found)
+        limits, room = self.limits, None if self.max_bytes is None else self.max_bytes - self._moved
+        if room is not None:
+            limits = replace(limits, bytes=min(limits.bytes, max(room, 1)))
+        found = worth_doing(planned, self._among(planned), snapshot.target_file_bytes, limits)
+        return planned, _within(found, room), sum(job.bytes for job in found)
 
-    def _within_budget(self, jobs: list[Job]) -> list[Job]:
-        if self.max_bytes is None:
-            return jobs
-        room, chosen = self.max_bytes - self._moved, []
-        for job in jobs:
-            if job.bytes <= room:
-                chosen.append(job)
-                room -= job.bytes
-        return chosen
 
     def _among(self, planned: Held) -> Mask:
         """The files that this run may write again."""
         predicate = self.where()
-        among = planned.added <= self._began
-        if predicate != TRUE:
-            among &= _matching(planned, self.core.plan(predicate))
+        everything = np.ones(len(planned.rows), np.bool_)
+        among = everything if predicate == TRUE else _matching(planned, self.core.plan(predicate))
         later = np.flatnonzero(planned.added > self._began)
         own = [0 < self._times.get(path, 0) < _MOST_TIMES for path in planned.paths(later)]
         among[later] = own
@@ -179,10 +174,11 @@ class Compaction:
         for _ in range(_ATTEMPTS):
             transaction = self.core.transaction(COMPACT)
             if _layout(transaction.base) != _layout(planned.version):
-                raise _LayoutChanged
+                raise _LayoutChanged("the columns, the partition fields or the rule were changed meanwhile; try again.")
             lost = lost_files(planned.version, transaction.base, self.core.manifests)
             still = [job for job in jobs if not lost.intersection(planned.paths(job.files))] if lost else jobs
-            skipped += [path for job in jobs if job not in still for path in planned.paths(job.files)]
+            given_up = set(map(id, jobs)).difference(map(id, still))
+            skipped += [path for job in jobs if id(job) in given_up for path in planned.paths(job.files)]
             jobs = still
             if not jobs:
                 break
@@ -233,12 +229,24 @@ class Compaction:
         )
 
 
-class _LayoutChanged(Exception):
+class _LayoutChanged(CommitConflict):
     """Columns, partition fields or the rule are others than those that were planned for."""
 
 
 def _layout(version: Version) -> tuple[object, ...]:
     return version.schema, version.current_spec_id, version.current_rule_id
+
+
+def _within(jobs: list[Job], room: int | None) -> list[Job]:
+    """The jobs, the first ones first, that there is room for."""
+    if room is None:
+        return jobs
+    chosen = []
+    for job in jobs:
+        if job.bytes <= room:
+            chosen.append(job)
+            room -= job.bytes
+    return chosen
 
 
 def _nothing(version: int, skipped: Sequence[str], left: int) -> Step:

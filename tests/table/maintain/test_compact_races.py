@@ -87,6 +87,27 @@ def test_a_step_gives_way_to_others() -> None:
     assert ids(opened(core_of(table).storage)) == list(range(2, 10))
 
 
+def test_only_what_was_removed_is_left_out() -> None:
+    """Of many merges in one commit, the one whose files are gone is left out; the others are done all the same."""
+    table = create(MemoryStorage())
+    for number in range(2):
+        table.append(events(APPS, range(5 * number, 5 * number + 5)))
+
+    class Overtaken(ArrowEngine):
+        """Another writer removes an app while its files are merged, once."""
+
+        def compact(
+            self, snapshot: Snapshot, files: Sequence[DataFile], arrangement: Arrangement | None = None
+        ) -> list[DataFile]:
+            """As ever, but slower than the other."""
+            opened(snapshot.storage).delete("app = 'A'")
+            return super().compact(snapshot, files, arrangement)
+
+    result = Table(core_of(table).storage, Engines(Overtaken())).compact()
+    assert (result.steps, result.files_before, result.files_after, len(result.skipped)) == (1, 8, 4, 2)
+    assert ids(opened(core_of(table).storage)) == [1, 2, 3, 4, 6, 7, 8, 9]
+
+
 def test_it_ends_although_others_append() -> None:
     """What comes in after it began is left for the next time: a writer that never rests cannot keep it from ending."""
     table = old_layout()
