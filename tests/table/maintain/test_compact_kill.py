@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import coalesce
 from coalesce.arrow.read import open_file
-from coalesce.model.datafile import DataFile
+from coalesce.plan.plan import Plan
 from coalesce.storage import open_storage
 from coalesce.table.table import Table, core_of
 from tests.checker import check_files
@@ -60,25 +60,13 @@ class History:
         self.table = table
         self._read: dict[str, Ids] = {}
 
-    def ids(self, files: list[DataFile]) -> Ids:
-        """The ids in some files, sorted."""
-        core = core_of(self.table)
-        for file in files:
-            if file.path not in self._read:
-                with open_file(core.storage, file, core.version) as stored:
-                    rows = stored.read([core.schema.field("id")], range(len(stored.group_rows)))
-                self._read[file.path] = rows.column("id").to_numpy()
-        parts = [self._read[file.path] for file in files]
-        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
-
     def check(self) -> dict[str, int]:
         """Every version against the one before it; how many there were of each operation."""
         seen: dict[str, int] = {}
-        before: dict[str, DataFile] = {}
+        before: set[str] = set()
         for version in self.table.history()[::-1]:
-            after = {f.path: f for f in self.table.at(version=version.number).files()}
-            removed = self.ids([f for path, f in before.items() if path not in after])
-            added = self.ids([f for path, f in after.items() if path not in before])
+            after = self._files(self.table.at(version=version.number).plan())
+            removed, added = self._ids(before - after), self._ids(after - before)
             match version.operation:
                 case "compact":
                     assert np.array_equal(removed, added), version
@@ -91,9 +79,27 @@ class History:
                     assert len(np.unique(gone // 300)) <= 1, version
             seen[version.operation] = seen.get(version.operation, 0) + 1
             before = after
-        everything = self.ids(list(before.values()))
+        everything = self._ids(before)
         assert len(np.unique(everything)) == len(everything)
         return seen
+
+    def _files(self, plan: Plan) -> set[str]:
+        """The files of a version, of which those that are new are read."""
+        core = core_of(self.table)
+        paths: set[str] = set()
+        for manifest in plan.manifests:
+            here = manifest.index.paths(manifest.files)
+            new = np.array([place for place, path in enumerate(here) if path not in self._read], np.int64)
+            for file in manifest.index.entries.files(manifest.files[new], columns=()):
+                with open_file(core.storage, file, core.version) as stored:
+                    rows = stored.read([core.schema.field("id")], range(len(stored.group_rows)))
+                self._read[file.path] = rows.column("id").to_numpy()
+            paths.update(here)
+        return paths
+
+    def _ids(self, paths: set[str]) -> Ids:
+        """The ids in some files, sorted."""
+        return np.sort(np.concatenate([np.empty(0, np.int64), *(self._read[path] for path in paths)]))
 
 
 def test_compaction_among_writers_survives_its_death(tmp_path: Path) -> None:
