@@ -3,8 +3,8 @@
 * `appends`: 500 small appends of 1,000 rows and 200 apps, then `compact`: files and the time of a point query beside
   the same rows written at once; and the same appends with `write.auto-compact`: how many files there were at the most,
   and how often each byte was written again.
-* `throughput`: compaction with a local Spark, and by its jobs only, beside Spark's own read, repartition, sort and write
-  of the same files, in turns.
+* `throughput`: compaction with a local Spark, and by its jobs only, beside Spark's own read, repartition, sort and
+  write of the same files, in turns.
 * `cleaning`: `expire` at 10,000 versions, and `vacuum` of 100,000 files.
 * `cluster`: the memory of the driver on a `local-cluster` of two executors, at so many rows and at ten times as many.
 """
