@@ -23,7 +23,7 @@ from coalesce.table.engine import AUTO_COMPACT, AUTO_COMPACT_BYTES, AUTO_COMPACT
 from coalesce.table.layout import one_nan
 from coalesce.table.maintain.compact import Compaction
 from coalesce.table.maintain.held import held, physical_keys_of
-from coalesce.table.maintain.worth import SMALL_SHARE, crowded
+from coalesce.table.maintain.worth import SMALL_SHARE, Limits, crowded, packed
 
 _FILES: Final = "16"
 _BYTES: Final = "256MB"
@@ -42,8 +42,7 @@ def tend(core: Core, touched: Collection[PhysicalKey]) -> None:
         if plan.file_count <= most:
             return
         seen = held(plan)
-        jobs = crowded(seen, most, target, budget)
-        if jobs:
+        for jobs in packed(crowded(seen, most, target, budget), Limits()):
             Compaction(core, lambda: TRUE).step(seen, jobs, 0)
     except CommitConflict:
         pass  # another writer is at it, or was faster; after the next write there is another chance

@@ -76,12 +76,12 @@ class CompactResult:
     dry_run: bool = False
 
     def __repr__(self) -> str:
-        if not self.files_before and not self.bytes_left and not self.skipped:
-            return f"<compact: nothing to do; version {self.version}>"
-        done = f"{self.files_before:,} files ({human_bytes(self.bytes_moved)}) "
-        done += f"{'would become about' if self.dry_run else 'became'} {self.files_after:,}"
         left = f", {human_bytes(self.bytes_left)} left" if self.bytes_left else ""
         skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
+        if not self.files_before:
+            return f"<compact: nothing {'done' if left or skipped else 'to do'}{left}{skipped}; version {self.version}>"
+        done = f"{self.files_before:,} files ({human_bytes(self.bytes_moved)}) "
+        done += f"{'would become about' if self.dry_run else 'became'} {self.files_after:,}"
         return f"<compact: version {self.version}, {done}{left}{skipped}, {self.seconds:.2f} s>"
 
 
@@ -153,7 +153,6 @@ class Compaction:
             limits = replace(limits, bytes=min(limits.bytes, max(room, 1)))
         found = worth_doing(planned, self._among(planned), snapshot.target_file_bytes, limits)
         return planned, _within(found, room), sum(job.bytes for job in found)
-
 
     def _among(self, planned: Held) -> Mask:
         """The files that this run may write again."""

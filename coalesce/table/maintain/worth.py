@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from sortedcontainers import SortedList
 
-from coalesce.model.rule import PhysicalKey, route
+from coalesce.model.rule import Group, PhysicalKey, route
+from coalesce.model.spec import LogicalTuple
 from coalesce.plan.index import Positions
 from coalesce.predicate.outcomes import Mask
 from coalesce.table.layout import Arrangement, PlannedFile, Slice, files_of_keys
-from coalesce.table.maintain.held import Held
+from coalesce.table.maintain.held import NO_KEY, Held
 
 OLD: Final = "of an older spec or rule"
 UNKNOWN: Final = "of unknown contents"
@@ -92,10 +93,9 @@ def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
     They are merged as in a log-structured merge tree, so that a row is written again once for each such number of
     rows, however often this is asked. Files stay in their physical partition.
     """
-    jobs = []
-    small = held.known & (held.bytes < SMALL_SHARE * target) & (held.key >= 0)
-    for key in np.unique(held.key[small]):
-        members = np.flatnonzero(small & (held.key == key))
+    jobs: list[Job] = []
+    taken = np.zeros(len(held.tuples), np.bool_)  # a tuple that has grown may lie in two of the places
+    for key, members in _by_key(held, held.known & (held.bytes < SMALL_SHARE * target)):
         tiers = np.floor(np.log(np.maximum(held.rows[members], 1)) / np.log(most + 1))
         full = [tier for tier, count in zip(*np.unique(tiers, return_counts=True), strict=True) if count > most]
         if not full:
@@ -103,7 +103,10 @@ def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
         due = members[tiers <= max(full)]
         due = due[np.argsort(held.rows[due], kind="stable")]
         due = due[np.cumsum(held.bytes[due]) <= most_bytes]
-        jobs += _merged(held, np.sort(due), _keep(held, int(key)), target, {SMALL: len(due)})
+        own = held.posting_tuple[held.postings_of(due)]
+        by_itself = bool(taken[own].any())
+        taken[own] = True
+        jobs += _merged(held, np.sort(due), _keep(held, key), target, {SMALL: len(due)}, by_itself=by_itself)
     return jobs
 
 
@@ -158,16 +161,26 @@ class _Placed:
     @staticmethod
     def by_rule(held: Held) -> "_Placed":
         """By what the table has of each tuple; one that is alone stays so until it is well below the limit."""
-        version = held.version
+        rule, spec = held.version.rule, held.version.spec
         share = held.posting_rows * held.row_bytes[held.posting_file]
         sizes = np.bincount(held.posting_tuple, weights=share, minlength=len(held.tuples))
         alone = np.zeros(len(held.tuples), np.bool_)
         alone[held.posting_tuple[held.is_alone[held.posting_file]]] = True
+        rows = np.bincount(held.posting_tuple, weights=held.posting_rows, minlength=len(held.tuples))
         numbers: dict[PhysicalKey, int] = {key: number for number, key in enumerate(held.keys)}
-        wanted = [
-            numbers.setdefault(route(version.rule, version.spec, t, int(size), was_alone), len(numbers))
-            for t, size, was_alone in zip(held.tuples, sizes.tolist(), alone.tolist(), strict=True)
-        ]
+        densest = np.zeros(len(numbers) + 1)  # bytes of a row in each physical partition; the last is for unknown ones
+        np.maximum.at(densest, held.key, held.row_bytes)
+
+        def wanted_key(tuple_: LogicalTuple, size: float, count: float, was_alone: bool) -> int:
+            key = route(rule, spec, tuple_, int(size), was_alone)
+            number = numbers.get(key, NO_KEY)
+            if was_alone and number != NO_KEY and any(isinstance(component, Group) for component in key):
+                # Beside rows that take more it would count for more: if it would have to leave again, it stays.
+                key = route(rule, spec, tuple_, int(max(size, count * densest[number])))
+            return numbers.setdefault(key, len(numbers))
+
+        tuples = zip(held.tuples, sizes.tolist(), rows.tolist(), alone.tolist(), strict=True)
+        wanted = [wanted_key(*tuple_) for tuple_ in tuples]
         return _Placed(held, list(numbers), np.array(wanted, np.int64))
 
     @cached_property
@@ -200,14 +213,18 @@ class _Placed:
 
     def homes(self, among: Mask) -> Iterator[tuple[int, Positions]]:
         """The physical partitions, and the files of each; not those with one file in which nothing has grown."""
-        key = self.held.key
-        files = np.flatnonzero(among & self.held.known & (key >= 0))
-        files = files[np.argsort(key[files], kind="stable")]
-        keys, starts, counts = np.unique(key[files], return_index=True, return_counts=True)
-        for number, start, count in zip(keys.tolist(), starts.tolist(), counts.tolist(), strict=True):
-            members = files[start : start + count]
-            if count > 1 or self.moved[members[0]]:
+        for number, members in _by_key(self.held, among & self.held.known):
+            if len(members) > 1 or self.moved[members[0]]:
                 yield number, members
+
+
+def _by_key(held: Held, chosen: Mask) -> Iterator[tuple[int, Positions]]:
+    """The physical partitions that the chosen files lie in, and the files of each, in order."""
+    files = np.flatnonzero(chosen & (held.key >= 0))
+    files = files[np.argsort(held.key[files], kind="stable")]
+    keys, starts, counts = np.unique(held.key[files], return_index=True, return_counts=True)
+    for number, start, count in zip(keys.tolist(), starts.tolist(), counts.tolist(), strict=True):
+        yield number, files[start : start + count]
 
 
 def _keep(held: Held, key: int) -> _Placed:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from coalesce.errors import StorageError
 from coalesce.model.datafile import DataFile
 from coalesce.table.engine import Engines, Snapshot
 from coalesce.table.layout import Arrangement
+from coalesce.table.maintain import auto
+from coalesce.table.maintain.worth import Job, crowded
 from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 from tests.table.examples import create, events, ids, opened
@@ -140,3 +143,34 @@ def test_settings_that_make_no_sense(name: str, value: str) -> None:
     """They are refused when they are set."""
     with pytest.raises(coalesce.InvalidArgument, match=f"the property '{name}'"):
         kept(**{name: value})
+
+
+def test_a_logical_partition_that_lies_in_two_places() -> None:
+    """It has grown: its old rows share files, the new ones have their own, and both are too many at the same time."""
+    table = create(MemoryStorage(), coalesce.small("app", below="1MB"))
+    fill(table, 6)
+    table.set_rule(coalesce.small("app", below=1))
+    for number in range(18, 24):
+        table.append(events("A", [number]))
+    assert table.state.files == 12
+    table.set_rule(coalesce.group("app", {"[#small]": ["B", "C"]}))
+    table.set_properties(AUTO)
+    table.append(events(APPS, [24, 25, 26]))
+    assert table.state.files == 2
+    assert ids(table) == list(range(27))
+    assert table.count("app = 'A'") == 13
+    check_files(core_of(table).storage, table.state, table.files())
+
+
+def test_a_layout_that_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are committed, and what was planned for the old columns is left for the next time."""
+    table = kept()
+    fill(table, 4)
+
+    def overtaken(*arguments: Any) -> list[Job]:
+        opened(core_of(table).storage).add_column("more", "int64")
+        return crowded(*arguments)
+
+    monkeypatch.setattr(auto, "crowded", overtaken)
+    assert table.append(events(APPS, [100, 101, 102])).committed
+    assert table.count() == 15

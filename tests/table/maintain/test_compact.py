@@ -53,3 +53,33 @@ def test_rows_keep_their_ids(tmp_path: Path) -> None:
         assert set(stored.column("_row_commit_version").to_pylist()) == {old.added_version}
     assert old.first_row_id is not None
     assert sorted(ids) == list(range(old.first_row_id, old.first_row_id + old.rows))
+
+
+def table_of_small_files(directory: Path) -> Table:
+    """Sixteen files of one physical partition."""
+    table = coalesce.create(directory, SCHEMA)
+    for number in range(16):
+        table.append([{"dt": dt.date(2026, 4, 1), "merchant": "m", "n": number}])
+    return table
+
+
+def test_what_there_is_no_room_for_is_told(tmp_path: Path) -> None:
+    """Nothing is done, but there is something to do: a dry run says the same."""
+    table = table_of_small_files(tmp_path)
+    done, dry = table.compact(max_bytes=0), table.compact(max_bytes=0, dry_run=True)
+    assert (done.files_before, done.steps, table.version) == (0, 0, 16)
+    assert done.bytes_left == dry.bytes_left == table.state.bytes
+    assert repr(done).startswith("<compact: nothing done, ")
+
+
+def test_little_room_is_used(tmp_path: Path) -> None:
+    """Small files that are too many for it at once are merged as many at a time as it has room for."""
+    table = table_of_small_files(tmp_path)
+    room = table.state.bytes // 3
+    files = []
+    while table.state.files > 1:
+        files.append(table.state.files)
+        assert 0 < table.compact(max_bytes=room).bytes_moved <= room
+        assert table.state.files < files[-1]
+    assert files[0] == 16
+    assert sorted(table.scan().to_arrow().column("n").to_pylist()) == list(range(16))

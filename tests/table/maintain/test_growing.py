@@ -90,3 +90,18 @@ def test_an_app_at_the_limit_stays_where_it_is() -> None:
         table.append(rows("edge", night, 17 if night % 2 else 23, chosen))
         table.compact()
         assert where_it_lies(table, "edge") == "alone", night
+
+
+def test_rows_that_take_less_than_their_neighbours() -> None:
+    """By the file that it shares an app is large, by its own it is small: it moves once, and not back every night."""
+    table = table_of_apps(120_000)
+    chosen = random.Random(9)
+    for day in range(3):
+        alike = pa.table({"app": ["alike"] * 3000, "day": [0] * 3000, "text": ["same"] * 3000}, schema=SCHEMA)
+        texts = [chosen.randbytes(30).hex() for _ in range(2000)]
+        other = pa.table({"app": ["b", "c"] * 1000, "day": [day] * 2000, "text": texts}, schema=SCHEMA)
+        table.append(pa.concat_tables([alike, other]))
+    table.compact()
+    assert where_it_lies(table, "alike") == "alone"
+    assert table.compact().files_before == 0
+    check_files(core_of(table).storage, table.state, table.files())
