@@ -118,7 +118,7 @@ def test_compaction_among_writers_survives_its_death(tmp_path: Path) -> None:
     try:
         for _ in range(KILLS):
             compacting = start("compact", location, 40_000)
-            time.sleep(chosen.uniform(0.05, 1.5))
+            time.sleep(chosen.uniform(0.05, 1.5 + SCALE / 4))
             errors += stop(compacting)
     finally:
         errors += "".join(map(stop, others))
