@@ -20,6 +20,7 @@ from coalesce.arrow.read import open_file
 from coalesce.arrow.store import discard, store
 from coalesce.arrow.tuples import RowTuples, tuples_of
 from coalesce.arrow.write import in_one_piece, make_file, row_order
+from coalesce.errors import CorruptMetadata
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.plan.index import runs
@@ -170,4 +171,10 @@ def _in_tuple_order(rows: pa.Table, entry: DataFile, snapshot: Snapshot) -> Rows
     """The rows of a file, in the order of its entry's tuples."""
     tuples = tuples_of(rows, snapshot.version.spec_by_id(entry.spec_id), snapshot.version.schema)
     number = {tuple_: i for i, tuple_ in enumerate(tuples.distinct)}
-    return row_order(tuples, [number[one_nan(t)] for t in entry.tuples or ()])
+    listed = {one_nan(t): rows for t, rows in zip(entry.tuples or (), entry.tuple_rows or (), strict=True) if rows}
+    if listed != dict(zip(tuples.distinct, tuples.counts, strict=True)):
+        # Rows would get values of their neighbours, and nobody could tell any more.
+        raise CorruptMetadata(
+            entry.path, "its rows are not of the logical partitions that its entry lists; check(deep=True) says more."
+        )
+    return row_order(tuples, [number[tuple_] for tuple_ in listed])

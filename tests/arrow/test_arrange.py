@@ -1,5 +1,6 @@
 """Rows written again as an arrangement says: the same rows with the same ids, wherever they lay before."""
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import coalesce
 from coalesce.arrow import arrange as module
 from coalesce.arrow.encode import TUPLE_ORDER
 from coalesce.arrow.read import open_file
-from coalesce.errors import StorageError
+from coalesce.errors import CorruptMetadata, StorageError
 from coalesce.model.rule import Group
 from coalesce.table.layout import Arrangement, PlannedFile, files_of_keys, spark_order
 from coalesce.table.table import Table, core_of
@@ -91,6 +92,20 @@ def test_files_without_order_are_put_in_order() -> None:
     written = module.arrange(core_of(table).snapshot(), table.files(), arrangement_of(table, 2.0))
     assert sorted(facts(table, written)) == before
     check_files(storage, table.state, written)
+
+
+def test_an_entry_that_counts_wrongly_is_refused() -> None:
+    """Its rows would get the partition values of others, for good; as they are, the entry can still be mended."""
+    table = create(MemoryStorage(), coalesce.small("app"))
+    table.append(events(["A", "B", "A", "C", "B"], range(5)))
+    (entry,) = table.files()
+    storage = core_of(table).storage
+    sink = pa.BufferOutputStream()
+    pq.write_table(pq.read_table(pa.BufferReader(storage.read(entry.path))).replace_schema_metadata(None), sink)
+    storage.put(entry.path, sink.getvalue().to_pybytes())
+    for counts in ((1, 3, 1), (2, 1, 2)):
+        with pytest.raises(CorruptMetadata, match="are not of the logical partitions that its entry lists"):
+            module.arrange(core_of(table).snapshot(), [replace(entry, tuple_rows=counts)], arrangement_of(table, 2.0))
 
 
 def test_a_failure_leaves_no_file() -> None:

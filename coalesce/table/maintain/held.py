@@ -58,13 +58,17 @@ class Held:
 
     @cached_property
     def row_bytes(self) -> npt.NDArray[np.float64]:
-        """About how many bytes a row of each file would take in a larger one."""
+        """About how many bytes a row of each file would take in a larger one.
+
+        In a small file as many as usual, or fewer; but what it has beyond the smallest file, its rows have.
+        """
         own = self.bytes / np.maximum(self.rows, 1)
         telling = self.bytes >= _TELLING_BYTES
         if not telling.any():
             telling = self.rows * 2 >= self.rows.max(initial=0)
         usual = self.bytes[telling].sum() / max(int(self.rows[telling].sum()), 1)
-        return np.where(self.bytes >= _TELLING_BYTES, own, np.minimum(own, usual))
+        beyond = (self.bytes - self.bytes.min(initial=_TELLING_BYTES)) / np.maximum(self.rows, 1)
+        return np.where(self.bytes >= _TELLING_BYTES, own, np.maximum(np.minimum(own, usual), beyond))
 
     @cached_property
     def is_alone(self) -> Mask:

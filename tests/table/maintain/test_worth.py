@@ -313,3 +313,12 @@ def test_any_layout_settles_and_none_gets_worse(files: list[DataFile], most: int
 
 def _fragments(table: Table) -> int:
     return len(table.files()) + sum(len(f.tuples or ()) for f in table.files())
+
+
+def test_wide_rows_beside_many_narrow_ones() -> None:
+    """What a row takes is not what it takes elsewhere: files do not become many times as large as they should."""
+    wide = [file({"A": 50}, 512 * 1024) for _ in range(40)]
+    table = table_of([*wide, file({"B": 200_000}, 2_000, alone=True)])
+    (job,) = jobs_of(table, target=MB)
+    assert len(job.files) == 40
+    assert 18 <= job.files_after <= 22
