@@ -96,6 +96,8 @@ def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
     jobs: list[Job] = []
     taken = np.zeros(len(held.tuples), np.bool_)  # a tuple that has grown may lie in two of the places
     for key, members in _by_key(held, held.known & (held.bytes < SMALL_SHARE * target)):
+        if len(members) <= most:
+            continue
         tiers = np.floor(np.log(np.maximum(held.rows[members], 1)) / np.log(most + 1))
         full = [tier for tier, count in zip(*np.unique(tiers, return_counts=True), strict=True) if count > most]
         if not full:
