@@ -116,6 +116,7 @@ def packed(jobs: Sequence[Job], limits: Limits) -> list[list[Job]]:
     """The jobs in steps of about the limit, so that there are few: best fit, the largest first."""
     steps = [[job] for job in jobs if job.by_itself]
     together: list[list[Job]] = []
+    files: list[int] = []
     room: SortedList[tuple[int, int]] = SortedList()
     for job in sorted((job for job in jobs if not job.by_itself), key=lambda job: -job.bytes):
         place = room.bisect_left((job.bytes, -1))
@@ -125,7 +126,9 @@ def packed(jobs: Sequence[Job], limits: Limits) -> list[list[Job]]:
         else:
             left, number = limits.bytes, len(together)
             together.append([job])
-        if left > job.bytes:
+            files.append(0)
+        files[number] += len(job.files)
+        if left > job.bytes and files[number] < limits.files:
             room.add((left - job.bytes, number))
     return [*steps, *together]
 

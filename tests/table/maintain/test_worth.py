@@ -232,6 +232,7 @@ def test_steps_are_filled() -> None:
 
     steps = packed([job(size) for size in range(1, 8)], Limits(bytes=10))
     assert sorted(sum(j.bytes for j in step) for step in steps) == [8, 10, 10]
+    assert [len(step) for step in packed([job(1) for _ in range(7)], Limits(bytes=10**9, files=3))] == [3, 3, 1]
     assert [len(step) for step in packed([job(1, True), job(1), job(30), job(2)], Limits(bytes=10))] == [1, 1, 2]
 
 
