@@ -46,6 +46,7 @@ _NO_DIRECTORY_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 _DURABLE = 1024  # directories
+_ATTEMPTS = 20  # to put a file into a directory that others delete
 
 
 class LocalStorage:
@@ -225,14 +226,17 @@ class LocalStorage:
         """Write `data` to a temporary file in the directory of `target`, and return its name."""
         temporary = temporary_beside(target)
         directory = os.path.dirname(target)
-        try:
-            self._make_directory(directory)
-            file = open(temporary, "xb")  # noqa: SIM115 - closed below
-        except FileNotFoundError:
-            # The directory, or one above it, was deleted since we last made sure of it.
-            self._durable.clear()
-            self._make_directory(directory)
-            file = open(temporary, "xb")  # noqa: SIM115 - closed below
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._make_directory(directory)
+                file = open(temporary, "xb")  # noqa: SIM115 - closed below
+                break
+            except FileNotFoundError:
+                # The directory, or one above it, was deleted since we last made sure of it: with the last file in it,
+                # perhaps, which another process may do again and again.
+                self._durable.clear()
+                if attempt == _ATTEMPTS:
+                    raise
         try:
             with file:
                 file.write(data)

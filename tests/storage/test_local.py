@@ -255,6 +255,23 @@ def test_a_directory_deleted_behind_our_back_is_made_again(storage: LocalStorage
     assert storage.read("a/b/file") == b"y"
 
 
+def test_a_directory_that_others_delete_again_and_again(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the last file of theirs in it, as those do that look at the clock: it is made until a file is in it."""
+    make = storage._make_directory
+    times = 0
+
+    def deleted(directory: str) -> None:
+        nonlocal times
+        make(directory)
+        if directory == storage.uri("a/b") and times < 5:
+            times += 1
+            os.rmdir(directory)
+
+    monkeypatch.setattr(storage, "_make_directory", deleted)
+    storage.put("a/b/file", b"x")
+    assert (storage.read("a/b/file"), times) == (b"x", 5)
+
+
 def test_links_to_files_are_files_and_links_to_directories_are_left_out(storage: LocalStorage, tmp_path: Path) -> None:
     """A listing never wanders out of the table, nor in circles, and a dangling link is nothing."""
     storage.put_if_absent("a/file", b"123")

@@ -206,12 +206,34 @@ class Log:
                 raise CommitUncertain(self.storage.root, version.number, version.commit_id, error) from failure
         if not created and failure is not None:
             raise failure
-        if not created:
+        if not created or self._came_too_late(version):
             return False
         self._remembered.put(version.number, (digest_of(data), version))
         self._newest_seen, self._newest_file = version.number, None
         with suppress(StorageError):  # the commit has happened; without the hint, readers look a little longer
             self.storage.put(LATEST_HINT, str(version.number).encode())
+        return True
+
+    def _came_too_late(self, version: Version) -> bool:
+        """Whether a version that was just created had expired before.
+
+        Its number is free again once another writer's version has expired and its file is deleted. That takes a writer
+        which has slept since it read the newest version; nobody would ever read what it has committed there. Whoever
+        lets versions go writes the hint before any file is deleted.
+        """
+        hint: int | None = None
+        with suppress(StorageError):  # as if there were none
+            hint = self._hint()
+        if hint is None or hint <= version.number:
+            return False
+        try:
+            log = Log(self.storage)
+            if not log.load(log.newest()).has_expired(version.number):
+                return False
+        except CoalesceError as error:
+            raise CommitUncertain(self.storage.root, version.number, version.commit_id, error) from error
+        with suppress(StorageError):  # then the next expiry deletes it
+            self.storage.delete(version_path(version.number))
         return True
 
     def _holds(self, path: str, data: bytes) -> bool:
@@ -285,13 +307,18 @@ def _by_number(listed: Listing) -> dict[int, StoredFile]:
 def _last(listed: Mapping[int, StoredFile], root: str) -> int:
     """The last of the versions, if there are any."""
     if not listed:
-        raise TableNotFound(f"there is no coalesce table at {root}.")
+        raise no_table(root)
     return max(listed)
 
 
 def _gaps(listed: Mapping[int, StoredFile]) -> Iterator[range]:
     """The versions that are missing between others."""
     return (range(number + 1, follows) for number, follows in pairwise(listed) if follows != number + 1)
+
+
+def no_table(root: str) -> TableNotFound:
+    """The error for a location without a table."""
+    return TableNotFound(f"there is no coalesce table at {root}.")
 
 
 def expired(root: str, number: int, newest: Version) -> VersionExpired:

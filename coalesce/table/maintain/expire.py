@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
+from coalesce.errors import VersionExpired
 from coalesce.manifest.paths import version_number
 from coalesce.model.version import RETENTION, Version
 from coalesce.storage.base import StoredFile
 from coalesce.table.commit.log import Log
+from coalesce.table.commit.transaction import Transaction
 from coalesce.table.core import Core
 from coalesce.table.maintain.deleting import Deleted, NotDeleted, Progress
 from coalesce.table.maintain.retention import moment_before
@@ -26,6 +28,8 @@ EXPIRE: Final = "expire"
 # Commits that only say which versions are kept. Where versions are counted they are none: a table that nobody writes
 # to would lose one for each expiry.
 _UPKEEP: Final = frozenset({EXPIRE, TAG, UNTAG})
+
+_ATTEMPTS: Final = 5  # each begun anew because of another expiry that was committed while versions were read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -57,10 +61,8 @@ def expire(
 ) -> ExpireResult:
     """Let versions go that are older than `age`, but not the last so many."""
     began = time.perf_counter()
-    transaction = core.transaction(EXPIRE)
+    transaction, files, first = _begun(core, moment_before(core.storage, age), keep_last)
     base = transaction.base
-    files = {number: file for file in core.log.files() if (number := version_number(file.path)) is not None}
-    first = _first_kept(core.log, base, files, moment_before(core.storage, age), keep_last)
     head = replace(base, retained_from=first)
     if first > base.retained_from and not dry_run:
         transaction.summary["retained_from"] = first
@@ -78,6 +80,20 @@ def expire(
         dry_run=dry_run,
         seconds=time.perf_counter() - began,
     )
+
+
+def _begun(core: Core, moment: int, keep_last: int) -> tuple[Transaction, dict[int, StoredFile], int]:
+    """What is to be committed to, the version files by number, and the oldest version to be kept."""
+    attempt = 0
+    while True:
+        transaction = core.transaction(EXPIRE)
+        files = {number: file for file in core.log.files() if (number := version_number(file.path)) is not None}
+        try:
+            return transaction, files, _first_kept(core.log, transaction.base, files, moment, keep_last)
+        except VersionExpired:
+            attempt += 1
+            if attempt == _ATTEMPTS:
+                raise
 
 
 def _kept_from(head: Version, number: int) -> Version:

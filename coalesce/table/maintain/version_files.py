@@ -35,8 +35,15 @@ def delete_versions(
         if number < head.retained_from:
             storage.put_if_absent(alone(version_path(number)), b"kept by a tag\n")
     deleted = delete_in_order(storage, files, progress)
-    unmarked = {alone(file.path) for file in deleted.gone}  # a tag may have been taken away since it was marked
-    for file in storage.list(VERSIONS):
-        if file.path in unmarked:
-            storage.delete(file.path)
+    _unmark(storage, head)
     return deleted
+
+
+def _unmark(storage: Storage, head: Version) -> None:
+    """Delete marks of versions that are gone: a tag may have been taken away since, or whoever set it was late."""
+    there = {file.path for file in storage.list(VERSIONS)}
+    for path in there:
+        marked = path.removesuffix(alone(""))
+        number = None if marked == path or marked in there else version_number(marked)
+        if number is not None and head.has_expired(number):
+            storage.delete(path)

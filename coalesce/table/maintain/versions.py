@@ -4,6 +4,7 @@ Versions are read afresh, whatever a table remembers of them, and those that can
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +13,7 @@ from coalesce.manifest.paths import LATEST_HINT, VERSIONS, version_number, versi
 from coalesce.model.spec import Spec
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage
-from coalesce.table.commit.log import Log
+from coalesce.table.commit.log import Log, no_table
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.columns import Gatherer
 
@@ -47,12 +48,16 @@ def read_versions(storage: Storage) -> Read:
     """Read all versions that have not expired, oldest first."""
     hint = _hint(storage)  # before the listing, which then has the version that it names
     listed = _listed(storage)
+    if not listed:
+        raise no_table(storage.root)
     head = _newest(storage, listed)
+    if head is not None:
+        listed = _completed(storage, head, listed)
     kept = [n for n in listed if head is None or n >= head.number or head.retains(n)]
     read = Read(head, kept)
     if head is not None:
         read.wrong += _missing(head, listed)
-    read.wrong += _about_hint(hint, listed)
+    read.wrong += _about_hint(storage, hint, listed)
     following = _Following(read)
     for version in _each(storage, kept, read.wrong):
         following.take(version)
@@ -67,6 +72,19 @@ def newest_readable(storage: Storage) -> Version | None:
 
 def _listed(storage: Storage) -> list[int]:
     return [n for file in storage.list(VERSIONS) if (n := version_number(file.path)) is not None]
+
+
+def _completed(storage: Storage, head: Version, listed: list[int]) -> list[int]:
+    """The versions that were listed, and those that should have been and are there.
+
+    A directory that is read while a version is created may show the one after it, and not itself.
+    """
+    there = []
+    for number in _wanted(head).difference(listed):
+        with suppress(FileMissing):
+            storage.size(version_path(number))
+            there.append(number)
+    return sorted([*listed, *there])
 
 
 def _newest(storage: Storage, listed: Sequence[int]) -> Version | None:
@@ -182,9 +200,12 @@ def _history(before: Version, version: Version) -> Iterator[Wrong]:
 
 def _missing(head: Version, listed: Sequence[int]) -> Iterator[Wrong]:
     """The versions that should be there and are not."""
-    wanted = {*range(head.retained_from, head.number), *head.tags.values()}
-    for number in sorted(wanted.difference(listed)):
+    for number in sorted(_wanted(head).difference(listed)):
         yield kinds.MISSING_VERSION, version_path(number), number, _GONE
+
+
+def _wanted(head: Version) -> set[int]:
+    return {*range(head.retained_from, head.number), *head.tags.values()}
 
 
 def _hint(storage: Storage) -> bytes | None:
@@ -194,9 +215,11 @@ def _hint(storage: Storage) -> bytes | None:
         return None
 
 
-def _about_hint(hint: bytes | None, listed: Sequence[int]) -> Iterator[Wrong]:
-    """A hint may be lost or late. One that names no version makes every reader list all of them."""
+def _about_hint(storage: Storage, hint: bytes | None, listed: Sequence[int]) -> Iterator[Wrong]:
+    """A hint may be lost or late. One that names no version, and stays so, makes every reader list all of them."""
     if hint is None or not listed or (hint.isdigit() and len(hint) <= 20 and int(hint) in listed):
+        return
+    if _hint(storage) != hint:  # the version that it named has expired since
         return
     named = hint[:40].decode(errors="replace")
     yield kinds.WRONG_HINT, LATEST_HINT, listed[-1], f"the hint names {named!r}, and there is no such version"

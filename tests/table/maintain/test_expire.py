@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from coalesce.errors import (
+    CommitUncertain,
     CorruptMetadata,
     InvalidArgument,
     StorageError,
@@ -14,7 +15,9 @@ from coalesce.errors import (
     VersionNotFound,
 )
 from coalesce.manifest.paths import CLOCK, LATEST_HINT, VERSIONS, version_number, version_path
+from coalesce.model.version import Version
 from coalesce.storage import open_storage
+from coalesce.storage.base import Listing, alone
 from coalesce.table.commit.changes import Follower
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import ManifestCache, Manifests
@@ -168,7 +171,8 @@ def test_other_ages_are_refused(older_than: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"keep_last": 0}, {"keep_last": True}, {"keep_last": 1.5}, {"dry_run": 1}, {"force": "yes"}]
+    "arguments",
+    [{"keep_last": 0}, {"keep_last": True}, {"keep_last": 1.5}, {"dry_run": 1}, {"force": "yes"}],
 )
 def test_other_arguments_are_refused(arguments: dict[str, object]) -> None:
     """The newest version never expires, so at least one is kept."""
@@ -388,6 +392,68 @@ def test_two_expiries_at_once_do_not_bring_anything_back() -> None:
     assert (result.retained_from, table.state.retained_from) == (10, 10)
 
 
+def test_an_expiry_while_another_reads_the_versions_that_it_lets_go() -> None:
+    """Neither fails: the second begins anew, and finds nothing left to do."""
+    storage = InterruptedStorage(lambda request: request == f"read {version_path(1)}")
+    grown(storage, 30)
+    storage.interruptions.append(lambda: opened(storage).expire("0s", keep_last=1, force=True))
+    result = opened(storage).expire("0s", keep_last=100, force=True)
+    assert (storage.interruptions, result.retained_from, result.versions) == ([], 30, ())
+
+
+def test_a_commit_to_a_number_that_is_free_again_is_made_anew(tmp_path: Path) -> None:
+    """A writer sleeps between its last look and its commit, while others commit, and what they committed expires.
+
+    Its version would lie in the gap, where nobody looks; or, where the gap is large, be taken for the newest.
+    """
+    storage = open_storage(tmp_path)
+    table, asleep = grown(storage, 2), opened(storage)
+    log = core_of(asleep).log
+    create_version = log.create
+
+    def sleeping(version: Version) -> bool:
+        log.create = create_version  # type: ignore[method-assign]
+        for i in range(3, 9):
+            table.append(events("A", [i]))
+        assert table.expire("0s", keep_last=1, force=True).retained_from == 8
+        return create_version(version)
+
+    log.create = sleeping  # type: ignore[method-assign]
+    assert asleep.append(events("A", [99])).version == 10
+    assert ids(opened(storage)) == [*range(1, 9), 99]
+    assert [version_number(f.path) for f in storage.list(VERSIONS)] == [8, 9, 10]
+    assert storage.read(LATEST_HINT) == b"10"
+
+
+def test_a_commit_stands_though_the_hint_is_ahead(tmp_path: Path) -> None:
+    """The hint is believed by nobody: the newest version says what has expired."""
+    storage = open_storage(tmp_path)
+    table = grown(storage, 2)
+    storage.put(LATEST_HINT, b"77")
+    assert table.append(events("A", [3])).version == 3
+    assert storage.read(LATEST_HINT) == b"3"
+
+
+def test_a_commit_of_which_nobody_can_tell_whether_it_was_too_late() -> None:
+    """The store fails just then: the writer is told that it may have been committed."""
+    storage = InterruptedStorage(lambda request: request == f"read {LATEST_HINT}")
+    table = grown(storage, 2)
+    listing = storage.list
+
+    def unreachable(prefix: str, start_after: str | None = None) -> Listing:
+        raise StorageError(f"could not list {prefix} after {start_after}: connection reset by peer.")
+
+    def failing() -> None:
+        storage.put(LATEST_HINT, b"77")
+        storage.list = unreachable  # type: ignore[method-assign]
+
+    storage.interruptions.append(failing)
+    with pytest.raises(CommitUncertain, match="connection reset"):
+        table.append(events("A", [3]))
+    storage.list = listing  # type: ignore[method-assign]
+    assert ids(opened(storage)) == [1, 2, 3]
+
+
 def test_nothing_is_deleted_before_the_commit() -> None:
     """If that fails, all versions are there."""
     storage, table = aged(20)
@@ -496,3 +562,19 @@ def test_a_version_that_a_tag_leaves_alone_is_not_taken_for_the_newest(tmp_path:
     assert opened(storage).version == 34  # it has expired, and is still there
     table.expire("0s", keep_last=1, force=True)
     assert [f.path for f in storage.list(VERSIONS) if "4.json" in f.path] == [version_path(34)]
+
+
+def test_marks_of_versions_that_are_gone_go(tmp_path: Path) -> None:
+    """Whoever was killed, or was late, has left them; what is not a mark of the table's own stays."""
+    storage = open_storage(tmp_path)
+    table = grown(storage, 6)
+    table.tag("a", version=2)
+    table.expire("0s", keep_last=1, force=True)
+    kept = alone(version_path(2))
+    late, others = alone(version_path(1)), f"{VERSIONS}/notes.kept"
+    storage.put(late, b"")
+    storage.put(others, b"")
+    table.append(events("A", [7]))
+    table.expire("0s", keep_last=1, force=True)
+    left = {f.path for f in storage.list(VERSIONS)}
+    assert (kept in left, late in left, others in left) == (True, False, True)
