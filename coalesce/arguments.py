@@ -6,7 +6,7 @@ clear (NumPy's integers are integers, any series of texts is a list) and refuse 
 expected, and what was given. `True` is no number here, and a text is no list of its letters.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from difflib import get_close_matches
 from numbers import Integral
@@ -44,6 +44,13 @@ def check_flag(value: object, what: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InvalidArgument(f"{what} is True or False, not {shown(value)}.")
     return bool(value)
+
+
+def check_progress(value: Callable[[int, int], None] | None) -> Callable[[int, int], None] | None:
+    """`value` if it can be called, or None."""
+    if value is not None and not callable(value):
+        raise InvalidArgument(f"progress= is a function of how many are done, and of how many, not {shown(value)}.")
+    return value
 
 
 def check_texts(value: object, what: str, example: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def inspect_file(
             if whole:
                 inspector.read()
             return inspector.contents(size)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last if a column's name is damaged
         raise StorageError(f"the file cannot be read as Parquet: {str(error).rstrip('.')}.") from error
 
 
@@ -225,7 +225,8 @@ def _fits(stored: pa.DataType, field: Field, columns: ColumnHistory) -> bool:
 def _as_stored(field: Field, stored: pa.DataType, columns: ColumnHistory) -> Field:
     """The column in the type its tuples were made in: near the least integer, truncate depends on the width."""
     type_ = type_from_arrow(stored)
-    as_stored = type_ in columns.types[field.id] and field.type != TIMESTAMP_NTZ
+    was_its_own = type_ in columns.types[field.id] or (not columns.whole and widens(type_, field.type))
+    as_stored = was_its_own and field.type != TIMESTAMP_NTZ
     return Field(id=field.id, name=field.name, type=type_ if as_stored else field.type)
 
 

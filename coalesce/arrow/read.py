@@ -260,7 +260,7 @@ def _opened(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
         parquet = pq.ParquetFile(
             source, pre_buffer=True, coerce_int96_timestamp_unit="us", page_checksum_verification=True
         )
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last if a column's name is damaged
         source.close()
         raise _unreadable(entry, error) from error
     if parquet.metadata.num_rows != entry.rows:

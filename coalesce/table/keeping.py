@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from coalesce.arguments import check_flag, check_integer
+from coalesce.arguments import check_flag, check_integer, check_progress
 from coalesce.model.rule import parse_bytes
 from coalesce.table.core import Tend, Where
 from coalesce.table.maintain import tags
@@ -183,7 +183,7 @@ class TableKeeper(TableWriter):
             check_age(older_than, force),
             check_integer(keep_last, "keep_last=", least=1),
             dry_run=check_flag(dry_run, "dry_run="),
-            progress=progress,
+            progress=check_progress(progress),
         )
 
     def vacuum(
@@ -212,7 +212,7 @@ class TableKeeper(TableWriter):
         3
         """
         age, asked = check_age(older_than, force), check_flag(dry_run, "dry_run=")
-        return vacuum(self._core, age, dry_run=asked, progress=progress)
+        return vacuum(self._core, age, dry_run=asked, progress=check_progress(progress))
 
     def check(self, deep: bool = False, *, progress: Progress | None = None) -> Findings:
         """Look whether the table is sound: what is wrong with it, in all versions that have not expired.
@@ -235,7 +235,8 @@ class TableKeeper(TableWriter):
         """
         core = self._core
         asked = check_flag(deep, "deep=")
-        return check(core.storage, core.engines.rows.inspect, deep=asked, progress=progress).findings
+        inspect, told = core.engines.rows.inspect, check_progress(progress)
+        return check(core.storage, inspect, deep=asked, progress=told).findings
 
     def repair(self, *, dry_run: bool = False, progress: Progress | None = None) -> RepairResult:
         """Mend what can be mended without a doubt, in one commit: no row comes, goes or changes.
@@ -253,4 +254,4 @@ class TableKeeper(TableWriter):
         >>> len(result.mended), len(result.left), result.committed
         (0, 0, False)
         """
-        return repair(self._core, dry_run=check_flag(dry_run, "dry_run="), progress=progress)
+        return repair(self._core, dry_run=check_flag(dry_run, "dry_run="), progress=check_progress(progress))

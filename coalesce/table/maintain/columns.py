@@ -25,8 +25,8 @@ _DAY_MICROS = 86_400_000_000
 class ColumnHistory:
     """The columns of all versions by id; `given_out` are all ids that are known to be columns, nested ones too.
 
-    `whole` says that no version has expired: an id that is not among these was never given out. Names inside `schema`
-    are made up, as a name may have stood for several columns.
+    `whole` says that no version has expired, nor is damaged: an id that is not among these was never given out. Names
+    inside `schema` are made up, as a name may have stood for several columns.
     """
 
     schema: Schema
@@ -55,7 +55,8 @@ class ColumnHistory:
 
     @cached_property
     def _became_late(self) -> frozenset[int]:
-        return frozenset(f.id for f in self.schema if f.type == TIMESTAMP_NTZ and DATE in self.types[f.id])
+        # Those that may have: versions in which they were dates may have expired.
+        return frozenset(f.id for f in self.schema if f.type == TIMESTAMP_NTZ)
 
     def files(self, entries: Entries, spec: Spec) -> list[DataFile]:
         """The entries as objects, with every date of a column that has become a timestamp as the timestamp."""
@@ -93,11 +94,11 @@ class Gatherer:
         self._given_out: set[int] = set()
         self._last: Schema | None = None
         self._max_column_id = 0
-        self._first: int | None = None
+        self._next: int | None = 0  # the version after those that were taken; None if one was left out
 
     def add(self, version: Version) -> None:
         """Take the columns of one more version."""
-        self._first = version.number if self._first is None else self._first
+        self._next = version.number + 1 if version.number == self._next else None
         self._max_column_id = max(self._max_column_id, version.max_column_id)
         if version.schema is self._last or version.schema == self._last:
             return
@@ -118,7 +119,7 @@ class Gatherer:
             names={f.id: f.name for f in self._fields.values()},
             given_out=frozenset(self._given_out),
             max_column_id=self._max_column_id,
-            whole=self._first == 0,
+            whole=self._next is not None,
         )
 
 

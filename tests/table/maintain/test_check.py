@@ -16,6 +16,7 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
+from coalesce.errors import CoalesceError, InvalidArgument, TableNotFound
 from coalesce.manifest import manifest_file
 from coalesce.manifest.paths import DATA, LATEST_HINT, version_path
 from coalesce.manifest.version_file import encode_version
@@ -519,6 +520,97 @@ def test_a_check_changes_nothing(table: Table) -> None:
     before = {p: p.read_bytes() for p in Path(table.location).rglob("*") if p.is_file()}
     assert table.at(version=1).check(deep=True) == []
     assert {p: p.read_bytes() for p in Path(table.location).rglob("*") if p.is_file()} == before
+
+
+def test_dates_that_became_timestamps_in_a_version_that_has_expired(tmp_path: Path) -> None:
+    """Entries made before it hold days, whether the versions in which the column was a date are kept or not."""
+    days = pa.table({"d": pa.array([date(2026, 5, 17), None, date(1969, 12, 31)]), "n": [1, 2, 3]})
+    table = coalesce.create(tmp_path / "t", days.schema, partition_by=["d"])
+    table.append(days)
+    table.widen_column("d", "timestamp_ntz")
+    table.append([{"d": datetime(2026, 5, 17, 8), "n": 4}])
+    table.expire("0s", keep_last=1, force=True)
+    assert not table.check(deep=True)
+
+
+def test_integers_that_became_wider_in_a_version_that_has_expired(tmp_path: Path) -> None:
+    """Near the least integer, truncate depends on the width, and tuples were made in the old one."""
+    numbers = pa.table({"k": pa.array([-(2**31), 7], pa.int32())})
+    table = coalesce.create(tmp_path / "t", numbers.schema, partition_by=["truncate(10, k)"])
+    table.append(numbers)
+    table.widen_column("k", "int64")
+    assert not table.check(deep=True)
+    table.expire("0s", keep_last=1, force=True)
+    assert not table.check(deep=True)
+
+
+def test_a_column_that_came_and_went_in_versions_that_have_expired(tmp_path: Path) -> None:
+    """Files still have it. That the first version has a tag does not say that all after it are known."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    table.tag("first", version=0)
+    table.add_column("c", "int64")
+    table.append([{"n": 1, "c": 2}])
+    table.drop_column("c")
+    table.append([{"n": 3}])
+    assert not table.check(deep=True)
+    table.expire("0s", keep_last=1, force=True)
+    assert not table.check(deep=True)
+
+
+def test_a_damaged_name_of_a_column_is_a_finding(table: Table) -> None:
+    """It is not even a text any more, wherever in the footer it stands."""
+    path = table.files()[0].path
+    file = Path(table.location) / path
+    name = pq.read_schema(file).names[-1].encode()
+    data = file.read_bytes()
+    file.write_bytes(data.replace(name, name[:-1] + b"\xf0"))
+    assert data != file.read_bytes()
+    assert only(table, kinds.UNREADABLE_FILE).where == path
+    with pytest.raises(CoalesceError, match="cannot be read"):
+        table.scan().to_arrow()
+
+
+def test_a_version_that_a_listing_has_missed_is_looked_up(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that is read while versions are created may show a later one and not an earlier."""
+    storage = core_of(table).storage
+    listing = type(storage).list
+
+    def late(self: LocalStorage, prefix: str, start_after: str | None = None) -> Listing:
+        return [file for file in listing(self, prefix, start_after) if file.path != version_path(1)]
+
+    monkeypatch.setattr(type(storage), "list", late)
+    assert not table.check()
+    os.remove(os.path.join(storage.uri(""), version_path(1)))
+    assert [(f.kind, f.versions) for f in table.check()] == [(kinds.MISSING_VERSION, (1,))]
+
+
+def test_a_hint_whose_version_expires_meanwhile_is_not_wrong(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was read before, and there is another one by now."""
+    storage = core_of(table).storage
+    hints = [b"77"]
+    read = type(storage).read
+
+    def moving(self: LocalStorage, path: str) -> bytes:
+        return hints.pop() if path == LATEST_HINT and hints else read(self, path)
+
+    monkeypatch.setattr(type(storage), "read", moving)
+    assert not table.check()
+
+
+def test_a_table_that_is_gone_is_not_sound(table: Table) -> None:
+    """Nothing is wrong with no versions at all, but neither is there a table."""
+    shutil.rmtree(table.location)
+    for deep in (False, True):
+        with pytest.raises(TableNotFound):
+            table.check(deep)
+
+
+@pytest.mark.parametrize("progress", [5, "yes", True])
+def test_progress_has_to_be_a_function(table: Table, progress: object) -> None:
+    """Of everything that tells how far it is; said before it begins."""
+    for keep in (table.check, table.repair, table.expire, table.vacuum):
+        with pytest.raises(InvalidArgument, match="progress= is a function"):
+            keep(progress=progress)  # type: ignore[arg-type]
 
 
 def test_progress_is_told(table: Table) -> None:
