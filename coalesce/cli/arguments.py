@@ -1,11 +1,7 @@
 """Arguments that several verbs share, and how their texts are read."""
 
 import argparse
-import re
 from datetime import datetime
-from typing import Final
-
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]+")
 
 
 def common_arguments(*, reads: bool = True) -> argparse.ArgumentParser:
@@ -78,10 +74,10 @@ def whole_number(text: str) -> int:
 
 
 def _version(text: str) -> int | str:
-    """The number of a version, or a tag, which never looks like a number."""
+    """The number of a version, or a tag, which is never all digits; `1.0` and `-1` are names as good as any."""
     if text.isascii() and text.isdigit():
         return int(text)
-    if not text or _NUMBER.fullmatch(text) is not None:
+    if not text:
         raise argparse.ArgumentTypeError(f"{text!r} is not a version; versions are numbered from 0, or have a tag.")
     return text
 

@@ -64,6 +64,13 @@ def test_a_version_is_tagged_and_opened_by_its_tag(events: Path, capsys: pytest.
     assert "has no tag 'audit'; it has no tags." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["1.0", "2026.05", "-1", "+7", "..."])
+def test_tags_that_resemble_numbers(events: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A release may be called 1.0; what can be tagged can be opened."""
+    answer(capsys, "tag", events, "--at", 1, "--", name)
+    assert answer(capsys, "count", events, f"--version={name}") == "2\n"
+
+
 def test_versions_expire_and_files_go(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """First what would go, then it does; both say how much."""
     dry = answer(capsys, "expire", events, "--keep-last", 1, "--dry-run")

@@ -293,6 +293,8 @@ def test_errors_are_one_sentence(events: Path, tmp_path: Path, capsys: pytest.Ca
     nowhere = tmp_path / "nowhere"
     assert complaint(capsys, "describe", nowhere) == f"coalesce: there is no coalesce table at {nowhere}.\n"
     assert "there is no version 9 of the table" in complaint(capsys, "count", events, "--version", 9)
+    assert "has no tag '-1'" in complaint(capsys, "count", events, "--version=-1")
+    assert "has no tag '1.5'" in complaint(capsys, "count", events, "--version=1.5")
     assert complaint(capsys, "plan", events, "ap = 'A'").splitlines() == [
         "coalesce: there is no column 'ap'; did you mean 'app'?",
         "  ap = 'A'",
@@ -311,8 +313,7 @@ def test_debug_shows_where_an_error_came_from(tmp_path: Path, capsys: pytest.Cap
 
 def test_wrong_command_lines_are_refused(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With exit code 2, and a last line that says what is wrong."""
-    assert "'-1' is not a version" in refusal(capsys, "count", events, "--version=-1")
-    assert "'1.5' is not a version" in refusal(capsys, "count", events, "--version=1.5")
+    assert "'' is not a version" in refusal(capsys, "count", events, "--version=")
     assert "'first' is not a whole number" in refusal(capsys, "tag", events, "a", "--at", "first")
     assert "'soon' is not a time" in refusal(capsys, "count", events, "--as-of", "soon")
     assert "not allowed with" in refusal(capsys, "count", events, "--as-of", "2026-05-17", "--version", "1")
