@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -116,23 +116,30 @@ KINDS = {
     "column": Kind("app", is_text),
     "columns": Kind(["app"], is_texts),
     "data": Kind(ROWS, is_rows),
+    "deep": Kind(False, is_flag),
     "default": Kind(5, is_anything),
     "drop": Kind("app", lambda v: is_text(v) or is_texts(v)),
+    "dry_run": Kind(False, is_flag),
     "feature": Kind("icebergCompatV3", is_text),
     "first": Kind(False, is_flag),
+    "force": Kind(False, is_flag),
     "group": Kind("[#small]", is_text),
     "groups": Kind({"g": ["A"]}, is_mapping),
     "high": Kind(5, is_anything),
+    "keep_last": Kind(1, is_number),
     "layout": Kind("known", is_text),
     "limit": Kind(1, is_number),
     "location": Kind("another", lambda v: isinstance(v, str | Path)),
     "low": Kind(5, is_anything),
+    "max_bytes": Kind("1GB", lambda v: is_text(v) or is_number(v)),
     "name": Kind("n", is_text),
     "names": Kind(["n"], is_texts),
     "new_name": Kind("m", is_text),
+    "older_than": Kind("7d", lambda v: is_text(v) or isinstance(v, timedelta)),
     "other": Kind("A", is_anything),
     "partition_by": Kind(["app"], is_texts),
     "prefix": Kind("A", is_text),
+    "progress": Kind(None, callable),
     "properties": Kind({"owner": "me"}, is_mapping),
     "replace": Kind({"app": "truncate(1, app)"}, is_mapping),
     "required": Kind(False, is_flag),
@@ -142,7 +149,7 @@ KINDS = {
     "schema_mode": Kind("merge", is_text),
     "schema": Kind(ROWS.schema, lambda v: is_rows(v) or isinstance(v, pa.Schema)),
     "spark": Kind(None, lambda v: v is None),
-    "step_bytes": Kind(1000, is_number),
+    "step_bytes": Kind(1000, lambda v: is_text(v) or is_number(v)),
     "storage_options": Kind({}, is_mapping),
     "target": Kind("1MB", lambda v: is_text(v) or is_number(v)),
     "type_": Kind("int64", lambda v: is_text(v) or isinstance(v, pa.DataType)),
@@ -231,7 +238,7 @@ def _kind(call: str, parameter: str) -> str:
     return ALIKE.get((call, parameter), "other" if parameter == "_" else parameter)
 
 
-ALIKE = {("coalesce.small", "columns"): "column"}
+ALIKE = {("coalesce.small", "columns"): "column", ("table.tag", "replace"): "force"}
 PAIRS = [(call, p.name) for call in CALLS for p in parameters(call)]
 
 

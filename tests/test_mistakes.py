@@ -434,7 +434,7 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         lambda t: t.compact_steps(step_bytes=0),
         '0 is too small a size; write 1 or more, or "64MB".',
     ),
-    "a target that is no size": (
+    "compacting to no size": (
         lambda t: t.compact(target="large"),
         "'large' is not a size; write a number of bytes or \"64MB\".",
     ),

@@ -18,9 +18,9 @@ from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
 from coalesce.table.engine import Rewritten, Snapshot
+from coalesce.table.layout import Arrangement
 from coalesce.table.maintain.columns import ColumnHistory
 from coalesce.table.maintain.contents import Contents
-from coalesce.table.layout import Arrangement
 
 
 class ArrowEngine:
