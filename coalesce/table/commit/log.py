@@ -287,6 +287,21 @@ class Log:
             raise SchemaError(f"{version.operation!r} cannot be committed: {error}.") from error
         return data
 
+    def surely_newest(self) -> Version:
+        """The newest version, for those who delete what it does not need.
+
+        The hint is written after the version it names. If that is not there, it may be lost, with all that it named.
+        """
+        hint = self._hint()
+        head = self.head()
+        if hint is not None and hint > head.number:
+            raise CorruptMetadata(
+                version_path(hint),
+                f"it is missing although {LATEST_HINT!r} names it; restore it from a backup. If there surely was no "
+                "such version, delete the hint.",
+            )
+        return head
+
     def _hint(self) -> int | None:
         try:
             text = self.storage.read(LATEST_HINT)

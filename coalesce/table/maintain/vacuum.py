@@ -81,7 +81,7 @@ def _unused(core: Core, files: list[StoredFile]) -> tuple[Version, list[StoredFi
     attempt = 0
     while True:
         log = Log(core.storage)  # one that remembers nothing
-        head = log.head()
+        head = log.surely_newest()
         try:
             return head, unused(core.storage, log, head, files)
         except VersionExpired:
