@@ -292,7 +292,7 @@ def layouts(draw: st.DrawFn) -> list[DataFile]:
     return found
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(layouts(), st.integers(2, 20))
 def test_any_layout_settles_and_none_gets_worse(files: list[DataFile], most: int) -> None:
     """Merging leaves fewer files and postings each time, every row is there once, and the end is the end."""
