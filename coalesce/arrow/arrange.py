@@ -160,9 +160,9 @@ def _rows(snapshot: Snapshot, entry: DataFile, start: int, stop: int) -> tuple[p
             rows = file.read(fields, range(len(file.group_rows)))
             order = pa.array(_in_tuple_order(rows, entry, snapshot)[start:stop])
             return rows.take(order), None if lineage is None else lineage.take(order)
-        ends = np.cumsum(file.group_rows)
+        ends = np.cumsum(file.live_rows)
         first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop, "left"))
-        begins = int(ends[first]) - file.group_rows[first]
+        begins = int(ends[first]) - file.live_rows[first]
         rows = file.read(fields, range(first, last + 1)).slice(start - begins, stop - start)
         return rows, None if lineage is None else lineage.slice(start, stop - start)
 

@@ -32,10 +32,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The rows of `tuples[i]` end before row `ends[i]` of the file; each has some."""
+    """The rows of `tuples[i]` end before row `ends[i]` of the file; each has some. One that is not `live` is dead."""
 
     tuples: Sequence[LogicalTuple]
     ends: Rows
+    live: Mask
+
+    @property
+    def live_rows(self) -> Mask:
+        """For each row of the file whether its tuple is live."""
+        return np.repeat(self.live, np.diff(self.ends, prepend=0))
 
     def component(self, position: int, type_: AtomicType, rows: range) -> pa.Array:
         """What these rows of the file, which are some, have in one component of their tuples."""
@@ -44,8 +50,11 @@ class Places:
         return until(values, np.minimum(self.ends[inside], rows.stop) - rows.start)
 
     def parts(self, outcomes: Outcomes, group_rows: Sequence[int]) -> list[Part]:
-        """Of each row group the rows from the first that may match to the last one, by the outcomes for each tuple."""
-        may, sure = may_be_true(outcomes), must_be_true(outcomes)
+        """Of each row group the rows from the first that may match to the last one, by the outcomes for each tuple.
+
+        Dead ones match nothing, and what is `matching` is said of the live rows of a part.
+        """
+        may, sure = may_be_true(outcomes) & self.live, must_be_true(outcomes) & self.live
         begins = np.concatenate(([0], self.ends[:-1]))
         wanted = np.flatnonzero(may)
         wanted_begins, wanted_ends = begins[wanted], self.ends[wanted]
@@ -59,7 +68,7 @@ class Places:
                 inside = self._between(start, stop)
                 decided = bool((may[inside] == sure[inside]).all())
                 stops = np.minimum(self.ends[inside], stop)
-                lengths = stops - np.concatenate(([start], stops[:-1]))
+                lengths = np.where(self.live[inside], stops - np.concatenate(([start], stops[:-1])), 0)
                 matching = np.repeat(sure[inside], lengths) if decided else None
                 found.append(Part(group, start - begin, stop - begin, matching))
             begin = end
@@ -73,5 +82,9 @@ class Places:
 
 def places_of(entry: DataFile) -> Places:
     """The places in a file whose rows lie in the order of its entry's tuples, of which every count is known."""
-    held = [(t, n) for t, n in zip(entry.tuples or (), entry.tuple_rows or (), strict=True) if n]
-    return Places([t for t, _ in held], np.cumsum(np.array([n for _, n in held], np.int64)))
+    listed = list(zip(entry.tuples or (), entry.tuple_rows or (), [True] * len(entry.tuples or ()), strict=True))
+    for dead in sorted(entry.dead, key=lambda dead: dead.place):  # each comes to stand where it was
+        listed.insert(dead.place, (dead.values, dead.rows, False))
+    held = [(tuple_, rows, live) for tuple_, rows, live in listed if rows]
+    ends = np.cumsum(np.array([rows for _, rows, _ in held], np.int64))
+    return Places([tuple_ for tuple_, _, _ in held], ends, np.array([live for _, _, live in held], np.bool_))

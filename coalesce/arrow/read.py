@@ -2,7 +2,8 @@
 
 A column is found in a file by its id; in a file without ids, one that was adopted, by its physical name. One that is
 not there was added later and holds its default; or it is a partition column of a Hive-style directory, and the entry
-says what it holds. Types that were widened since are cast.
+says what it holds. Types that were widened since are cast. Rows of dead tuples are in the file and never leave this
+module: whoever reads gets the rows that the table has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
 from coalesce.arrow.places import Places, places_of
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
+from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_field, arrow_type
 from coalesce.model.datafile import DataFile
@@ -27,8 +29,10 @@ from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity
 from coalesce.model.types import FLOATING, Field, Type, Value, is_atomic
 from coalesce.model.version import Version
+from coalesce.predicate.outcomes import Mask
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import why_missing
+from coalesce.table.layout import one_nan
 
 _Key = TypeVar("_Key")
 
@@ -58,6 +62,18 @@ class OpenFile:
         metadata = self.parquet.metadata
         return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
+    @cached_property
+    def live_rows(self) -> list[int]:
+        """How many rows of each row group the table has: without those of dead tuples."""
+        if self._live is None:
+            return self.group_rows
+        ends = np.cumsum(self.group_rows)
+        return [int(part.sum()) for part in np.split(self._live, ends[:-1])] if len(ends) else []
+
+    def live_part(self, group: int, start: int, stop: int) -> int:
+        """How many rows the table has of those from `start` to `stop` of a row group."""
+        return stop - start if self._live is None else int(self._live_in([group], range(start, stop)).sum())
+
     @property
     def spec(self) -> Spec:
         """The spec the file was written under."""
@@ -65,7 +81,7 @@ class OpenFile:
 
     @cached_property
     def places(self) -> Places | None:
-        """Where the rows of each tuple lie, if that is known: the rows surely lie in the order of the entry's tuples.
+        """Where the rows of each tuple, dead ones too, lie if that is known: surely in the order of the entry's tuples.
 
         The file itself has to say so, and its entry has to know every tuple and every count.
         """
@@ -74,6 +90,39 @@ class OpenFile:
         # With every count known, a trusted entry's counts add up to the file's rows.
         sure = claimed and self.entry.trusted and counts is not None and None not in counts
         return places_of(self.entry) if sure else None
+
+    @cached_property
+    def _live(self) -> Mask | None:
+        """Which rows of the file the table has; None if it has all of them."""
+        if not self.entry.dead:
+            return None
+        return self._live_by_tuples() if self.places is None else self.places.live_rows
+
+    def _live_by_tuples(self) -> Mask:
+        """The same by the rows themselves, of a file that does not say that they lie in order."""
+        schema = self.version.schema
+        if not can_compute(self.spec, schema):
+            raise CorruptMetadata(
+                self.entry.path, "its entry has dead tuples, and the table no longer has a column they are made of."
+            )
+        sources = {f.source_id for f in self.spec.fields}
+        fields = [f for f in schema if f.id in sources]
+        found = tuples_of(self._physical(fields, range(len(self.group_rows))), self.spec, schema)
+        dead = {one_nan(tuple_.values): tuple_.rows for tuple_ in self.entry.dead if tuple_.rows}
+        counted = {t: n for t, n in zip(found.distinct, found.counts, strict=True) if t in dead}
+        if counted != dead:  # rows that were removed would come back
+            raise CorruptMetadata(
+                self.entry.path,
+                "it does not have the rows that its entry says were removed; check(deep=True) says more.",
+            )
+        live: Mask = np.array([t not in dead for t in found.distinct], np.bool_)[found.codes]
+        return live
+
+    def _live_in(self, groups: Sequence[int], part: range | None) -> Mask:
+        assert self._live is not None
+        ends = np.cumsum(self.group_rows)
+        parts = [self._live[ends[g] - self.group_rows[g] : ends[g]] for g in groups]
+        return np.concatenate(parts) if part is None else parts[0][part.start : part.stop]
 
     @cached_property
     def _members(self) -> list[pa.Field]:
@@ -102,7 +151,18 @@ class OpenFile:
         return self._members[position].type
 
     def read(self, fields: Sequence[Field], groups: Sequence[int], part: range | None = None) -> pa.Table:
-        """Columns of some row groups, or of a `part` of one, under their logical names and in their types of now."""
+        """Columns of some row groups, or of a `part` of one, under their logical names and in their types of now.
+
+        Rows of dead tuples are left out.
+        """
+        rows = self._physical(fields, groups, part)
+        if self._live is None or not len(groups):
+            return rows
+        live = self._live_in(groups, part)
+        return rows if live.all() else rows.filter(pa.array(live))
+
+    def _physical(self, fields: Sequence[Field], groups: Sequence[int], part: range | None = None) -> pa.Table:
+        """The same, with all rows that lie there."""
         parts = [range(self.group_rows[g]) for g in groups] if part is None else [part]
         rows = sum(map(len, parts))
         positions = {f.id: self.position(f) for f in fields if not self._is_told(f)}
@@ -123,8 +183,8 @@ class OpenFile:
         return pa.Table.from_arrays(columns, schema=names) if fields else bare_rows(rows)
 
     def lineage(self) -> pa.Table | None:
-        """The id and the version of every row, as `LINEAGE` has them; None if neither is known of any."""
-        count = self.entry.rows
+        """The id and the version of every row that is not dead, as `LINEAGE` has them; None if neither is known."""
+        count = self.entry.physical_rows
         first, added = self.entry.first_row_id, self.entry.added_version
         row_ids = pa.nulls(count, pa.int64()) if first is None else pa.array(np.arange(first, first + count))
         versions = pa.nulls(count, pa.int64()) if added is None else pa.repeat(pa.scalar(added, pa.int64()), count)
@@ -132,7 +192,9 @@ class OpenFile:
         # What the file holds was true before the file: it has survived a rewrite.
         columns = [pc.coalesce(own[0], row_ids), pc.coalesce(own[1], versions)]
         table = pa.Table.from_arrays(columns, schema=LINEAGE)
-        return None if all(c.null_count == count for c in table.columns) else table
+        if all(c.null_count == count for c in table.columns):
+            return None
+        return table if self._live is None else table.filter(pa.array(self._live))
 
     def _materialized(self, field: pa.Field, count: int) -> pa.ChunkedArray:
         wanted = _field_id(field)
@@ -196,7 +258,8 @@ class OpenFile:
             return False
         in_file = self.position(field) is not None
         # Where each tuple has few rows, it is quicker to decode them.
-        return len(self.places.tuples) > 1 and (not in_file or self.entry.rows >= _LONG_RUN * len(self.places.tuples))
+        long_runs = self.entry.physical_rows >= _LONG_RUN * len(self.places.tuples)
+        return len(self.places.tuples) > 1 and (not in_file or long_runs)
 
     @cached_property
     def _components(self) -> dict[int, int]:
@@ -263,10 +326,10 @@ def _opened(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last if a column's name is damaged
         source.close()
         raise _unreadable(entry, error) from error
-    if parquet.metadata.num_rows != entry.rows:
+    if parquet.metadata.num_rows != entry.physical_rows:
         parquet.close(force=True)
         raise CorruptMetadata(
-            entry.path, f"the file has {parquet.metadata.num_rows} rows, and its entry says {entry.rows}."
+            entry.path, f"the file has {parquet.metadata.num_rows} rows, and its entry says {entry.physical_rows}."
         )
     return OpenFile(entry, version, parquet)
 
@@ -282,7 +345,7 @@ def constants_of(entry: DataFile, spec: Spec) -> dict[int, Value]:
 
 def _known_components(entry: DataFile) -> Sequence[Value | Group] | None:
     """What the entry says of each partition field in every row; a group says nothing."""
-    if entry.tuples is not None and len(entry.tuples) == 1 and entry.trusted:
+    if entry.tuples is not None and len(entry.tuples) == 1 and entry.trusted and not entry.dead:
         return entry.tuples[0]
     return entry.physical_key
 

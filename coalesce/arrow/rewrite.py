@@ -54,7 +54,7 @@ def _make(
     target = Target(
         path=data_path(directory, number, spec, schema, key), spec=spec, rule_id=entry.rule_id, physical_key=key
     )
-    return encode_file(rows, schema, target, max(entry.bytes / entry.rows, 1.0), lineage)
+    return encode_file(rows, schema, target, max(entry.bytes / entry.physical_rows, 1.0), lineage)
 
 
 def _has_match(file: OpenFile, drop: Bound, schema: Schema) -> bool:

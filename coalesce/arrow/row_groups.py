@@ -49,7 +49,9 @@ def matching_parts(file: OpenFile, predicate: Bound) -> list[Part]:
     outcomes = judge.outcomes(_statistics_domains(file, judge), len(file.group_rows))
     may, sure = may_be_true(outcomes), must_be_true(outcomes)
     return [
-        replace(part, matching=np.ones(part.stop - part.start, np.bool_)) if sure[part.group] else part
+        replace(part, matching=np.ones(file.live_part(part.group, part.start, part.stop), np.bool_))
+        if sure[part.group]
+        else part
         for part in parts
         if may[part.group]
     ]

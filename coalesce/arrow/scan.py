@@ -110,7 +110,7 @@ class ArrowScan:
     def _rows(self, entry: DataFile, residual: Bound, at_once: bool) -> Iterator[pa.RecordBatch]:
         with open_file(self.snapshot.storage, entry, self.plan.version) as file:
             if residual == TRUE:
-                groups = range(len(file.group_rows))
+                groups = [group for group, rows in enumerate(file.live_rows) if rows]
                 for some in [groups] if at_once else ([group] for group in groups):
                     yield from file.read(self.fields, some).to_batches()
                 return

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from coalesce.errors import CoalesceError
 from coalesce.manifest.document import Node
 from coalesce.model.transforms import Transform, result_type
-from coalesce.model.version import ManifestRef, Version
+from coalesce.model.version import DEAD_TUPLES, ManifestRef, Version
 
 
 def check_consistency(version: Version, document: Node) -> None:
@@ -25,6 +25,8 @@ def check_consistency(version: Version, document: Node) -> None:
     if version.schema.highest_id > version.max_column_id:
         raise document["max_column_id"].wrong(f"there is a column {version.schema.highest_id}.")
     _check_retention(version, document)
+    if (version.dead_rows > 0) > (DEAD_TUPLES in version.reader_features):
+        raise document["reader_features"].wrong(f"there are dead rows, and {DEAD_TUPLES} is not among them.")
     _check_partition_fields(version, document["specs"])
     fields = {spec_id: {f.field_id for f in spec.fields} for spec_id, spec in specs.items()}
     for position, ref in enumerate(version.manifests):

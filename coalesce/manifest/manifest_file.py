@@ -18,7 +18,17 @@ from coalesce.errors import CorruptMetadata, SchemaError
 from coalesce.manifest.paths import check_data_path
 from coalesce.model.arrow_schema import arrow_type, type_from_arrow
 from coalesce.model.columns import column_from, flags, is_null, numbers, whole
-from coalesce.model.entries import Entries, columns_of, is_statistic, sort_order, trusted, value_range
+from coalesce.model.entries import (
+    DEAD,
+    Entries,
+    columns_of,
+    dead_type,
+    has_all_counts,
+    is_statistic,
+    sort_order,
+    trusted,
+    value_range,
+)
 from coalesce.model.spec import Spec
 from coalesce.model.types import AtomicType, Value, is_atomic
 from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef
@@ -40,6 +50,7 @@ class EncodedManifest:
     rows: int
     bytes: int
     rows_without_id: int
+    dead_rows: int
     digest: str
     bounds: tuple[FieldBounds, ...] | None
 
@@ -56,6 +67,7 @@ class EncodedManifest:
             bounds=self.bounds,
             added_version=added_version,
             first_row_id=first_row_id,
+            dead_rows=self.dead_rows,
         )
 
 
@@ -63,6 +75,8 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
     """The manifest file of `entries`, sorted by physical key."""
     _check_paths(entries.core.column("path"), "the manifest to be written")
     table = entries.table().take(column_from(sort_order(entries)))
+    if DEAD in table.column_names and not entries.dead_rows.any():
+        table = table.drop_columns([DEAD])  # what readers before it do not know is only there if it has to be
     data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
     return EncodedManifest(
         data=data,
@@ -71,6 +85,7 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
         rows=_sum(table.column("rows")),
         bytes=_sum(table.column("bytes")),
         rows_without_id=_sum(table.column("rows").filter(table.column("first_row_id").is_null())),
+        dead_rows=int(entries.dead_rows.sum()),
         digest="sha256:" + hashlib.sha256(data).hexdigest(),
         bounds=manifest_bounds(entries),
     )
@@ -79,20 +94,26 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
 def _parquet(table: pa.Table, metadata: dict[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
     names = table.column_names
-    components = [f"tuples.list.element.{member.name}" for member in table.schema.field("tuples").type.value_type]
+    lists = [name for name in ("tuples", DEAD) if name in names]
+    components = [f"{name}.list.element.{member.name}" for name in lists for member in _members(table.schema, name)]
     with pq.ParquetWriter(
         sink,
         table.schema,
         compression="zstd",
         write_statistics=False,
         # A wide table has thousands of statistics, and a dictionary would be a second page of each.
-        use_dictionary=[n for n in names if n != "tuples" and not is_statistic(n)] + components,
+        use_dictionary=[n for n in names if n not in lists and not is_statistic(n)] + components,
         # Without Arrow's copy of the schema: what Parquet itself says of the columns is all that the format promises.
         store_schema=False,
     ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(metadata)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _members(schema: pa.Schema, name: str) -> list[pa.Field]:
+    """What the structs in a column of lists are made of."""
+    return list(schema.field(name).type.value_type)
 
 
 def manifest_paths(data: bytes, ref: ManifestRef) -> list[str]:
@@ -207,6 +228,20 @@ def _check_columns(schema: pa.Schema, metadata: dict[bytes, bytes], ref: Manifes
             continue
         if name not in schema.names or schema.field(name).type != type_:
             raise CorruptMetadata(ref.path, f"the column {name!r} of type {type_} is missing.", name)
+    if DEAD in schema.names:
+        wanted = dead_type({f.field_id: t for f, t in zip(spec.fields, types, strict=True)})
+        if not _same_members(schema.field(DEAD).type, wanted):
+            raise CorruptMetadata(ref.path, f"the column {DEAD!r} is not of type {wanted}.", DEAD)
+
+
+def _same_members(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether two columns of lists hold the same structs, whatever Parquet calls an element."""
+    if not pa.types.is_list(found) or not pa.types.is_struct(found.value_type):
+        return False
+    return bool(
+        {m.name: m.type for m in found.value_type} == {m.name: m.type for m in wanted.value_type}
+        and found.value_type.num_fields == wanted.value_type.num_fields
+    )
 
 
 def _check_unique(names: Sequence[str], ref: ManifestRef, where: str = "") -> None:
@@ -244,6 +279,31 @@ def _check_entries(core: pa.Table, ref: ManifestRef) -> None:
             + f", and the version says {ref.files}, {ref.rows} and {ref.bytes}.",
         )
     _check_paths(core.column("path"), ref.path)
+    _check_dead(core, ref)
+
+
+def _check_dead(core: pa.Table, ref: ManifestRef) -> None:
+    """Refuse dead tuples that cannot be told from live ones: a reader that guessed would show removed rows."""
+    total = 0
+    if DEAD in core.column_names:
+        lists = whole(core.column(DEAD))
+        offsets, structs = numbers(lists.offsets), lists.values
+        rows, places, since = (structs.field(name) for name in ("rows", "place", "since"))
+        if structs.null_count or rows.null_count or places.null_count or since.null_count:
+            raise CorruptMetadata(ref.path, "of a dead tuple it is not said what it is.", DEAD)
+        counts = np.diff(offsets)
+        file = np.repeat(np.arange(len(counts)), counts)
+        live = numbers(pc.fill_null(pc.list_value_length(core.column("tuples")), 0))
+        place, inside = numbers(places).astype(np.int64), slice(int(offsets[0]), int(offsets[-1]))
+        place, dead_rows = place[inside], numbers(rows)[inside]
+        beyond = (place < 0) | (place >= (live + counts)[file])
+        if beyond.any() or len(np.unique(file * 2**32 + place)) < len(place) or (dead_rows < 0).any():
+            raise CorruptMetadata(ref.path, "dead tuples have a count or a place that they cannot have.", DEAD)
+        if not (trusted(core) & has_all_counts(core) & (live > 0))[counts > 0].all():
+            raise CorruptMetadata(ref.path, "a file with dead tuples does not say which others it has.", DEAD)
+        total = int(dead_rows.sum())
+    if total != ref.dead_rows:
+        raise CorruptMetadata(ref.path, f"it has {total} dead rows, and the version says {ref.dead_rows}.", DEAD)
 
 
 def _check_paths(paths: pa.ChunkedArray, file: str) -> None:
@@ -265,6 +325,7 @@ def manifest_bounds(entries: Entries) -> tuple[FieldBounds, ...] | None:
     firsts = column_from(
         np.repeat(numbers(lists.offsets)[:-1], np.diff(numbers(lists.offsets))) - lists.offsets[0].as_py()
     )
+    first_of = numbers(lists.offsets)[:-1] - lists.offsets[0].as_py()
     bounds = []
     for field_id in entries.field_ids:
         type_ = entries.tuple_type(field_id)
@@ -279,10 +340,19 @@ def manifest_bounds(entries: Entries) -> tuple[FieldBounds, ...] | None:
                 lower=lower,
                 upper=upper,
                 has_null=column.null_count > 0,
-                constant=_all_alike(column, column.take(firsts)),
+                constant=_all_alike(column, column.take(firsts)) and _dead_alike(entries, field_id, column, first_of),
             )
         )
     return tuple(bounds)
+
+
+def _dead_alike(entries: Entries, field_id: int, live: pa.Array, first_of: np.ndarray) -> bool:
+    """Whether each file's dead tuples have the value of its first live one: a constant is one of all rows in a file."""
+    if DEAD not in entries.core.column_names:
+        return True
+    lists = whole(entries.core.column(DEAD))
+    firsts = column_from(np.repeat(first_of, np.diff(numbers(lists.offsets))))
+    return _all_alike(lists.flatten().field(f"f{field_id}"), live.take(firsts))
 
 
 def _all_alike(column: pa.Array, other: pa.Array) -> bool:

@@ -174,7 +174,7 @@ def _read_manifest(node: Node) -> ManifestRef:
         raise node["path"].wrong(f"{path!r} is not a manifest of this table.")
     if _MANIFEST_DIGEST.fullmatch(node["digest"].text) is None:
         raise node["digest"].wrong("it is not sha256: and 64 hexadecimal digits.")
-    bounds = node.get("bounds")
+    bounds, dead_rows = node.get("bounds"), node.get("dead_rows")
     return ManifestRef(
         path=path,
         spec_id=node["spec_id"].count,
@@ -186,6 +186,7 @@ def _read_manifest(node: Node) -> ManifestRef:
         bounds=None if bounds is None else tuple(_read_bounds(b, node["rows"].count) for b in bounds),
         added_version=node["added_version"].count,
         first_row_id=node["first_row_id"].count,
+        dead_rows=0 if dead_rows is None else dead_rows.count,
     )
 
 

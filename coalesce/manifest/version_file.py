@@ -158,6 +158,7 @@ def _manifest(ref: ManifestRef) -> Json:
         "digest": ref.digest,
         "added_version": ref.added_version,
         "first_row_id": ref.first_row_id,
+        **({"dead_rows": ref.dead_rows} if ref.dead_rows else {}),
         "bounds": None if ref.bounds is None else [_bounds(b) for b in ref.bounds],
     }
 

@@ -27,11 +27,26 @@ class ColumnStatistics:
     nan_count: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadTuple:
+    """A logical tuple whose rows were removed from the table and still lie in a data file, where readers skip them.
+
+    `place` is its number among all tuples of the file, live and dead, in the order in which their rows lie; `since` is
+    when it was removed, in milliseconds since 1970.
+    """
+
+    values: LogicalTuple
+    rows: int
+    place: int
+    since: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DataFile:
     """One data file. `path` is relative to the table; `tuple_rows[i]` is the number of rows of `tuples[i]`.
 
     `tuples` are as manifests hold them, dates as days and times as microseconds; `partitions` says the same for people.
+    Everything but `bytes` is said of the rows that the table has: those of `dead` tuples are only in the file.
     """
 
     path: str
@@ -43,6 +58,7 @@ class DataFile:
     tuples: tuple[LogicalTuple, ...] | None = None
     tuple_rows: tuple[int | None, ...] | None = None
     complete: bool = False
+    dead: tuple[DeadTuple, ...] = ()
     statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
     first_row_id: int | None = None
     added_version: int | None = None
@@ -54,6 +70,21 @@ class DataFile:
         if self.components is None or self.tuples is None or not self.trusted:
             return None
         return tuple(named_values(self.spec_id, self.components, values) for values in self.tuples)
+
+    @property
+    def dead_rows(self) -> int:
+        """How many rows the file has that the table has no more."""
+        return sum(dead.rows for dead in self.dead)
+
+    @property
+    def physical_rows(self) -> int:
+        """How many rows are in the file, whether the table still has them or not."""
+        return self.rows + self.dead_rows
+
+    @property
+    def dead_bytes(self) -> int:
+        """About how many bytes of the file are taken by rows that the table has no more."""
+        return self.bytes * self.dead_rows // self.physical_rows if self.dead else 0
 
     @property
     def trusted(self) -> bool:
@@ -71,4 +102,5 @@ class DataFile:
 
     def __repr__(self) -> str:
         held = f"{len(self.tuples):,}" if self.trusted and self.tuples is not None else "unknown"
-        return f"<data file {self.path}: rows: {self.rows:,}, bytes: {self.bytes:,}, logical partitions: {held}>"
+        dead = f", removed rows: {self.dead_rows:,}" if self.dead else ""
+        return f"<data file {self.path}: rows: {self.rows:,}, bytes: {self.bytes:,}, logical partitions: {held}{dead}>"

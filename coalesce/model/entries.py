@@ -5,12 +5,14 @@ of them until one is looked at. The columns are those of `manifests/FORMAT.md`:
 
     path, rows, bytes, rule_id, physical_known, physical_group_<field>, physical_value_<field>, …,
     tuples: list<struct<f<field>: …, rows: int64>>, complete, first_row_id, added_version,
+    dead: list<struct<f<field>: …, rows: int64, place: int32, since: int64>>, if there are any,
     lower_<column>, upper_<column>, null_count_<column>, nan_count_<column>, …
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +20,14 @@ import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type, type_from_arrow
 from coalesce.model.columns import column_from, flags, is_null, numbers, whole
-from coalesce.model.datafile import ColumnStatistics, DataFile
+from coalesce.model.datafile import ColumnStatistics, DataFile, DeadTuple
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.types import DATE, FLOATING, INTEGRAL_BITS, TEMPORAL, AtomicType, Value
 from coalesce.model.values import Components, column_of, values_of
 
+DEAD = "dead"  # the column of dead tuples, which is only there if an entry has some
 STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
 
 # Reads columns of statistics by name; what is not there is left out of the answer.
@@ -83,6 +86,14 @@ class Entries:
     def _core_bytes(self) -> int:
         arrays = len(self.core.column_names) + len(self.field_ids) + 2
         return int(self.core.get_total_buffer_size()) + self.unread + arrays * _ARRAY_BYTES
+
+    @cached_property
+    def dead_rows(self) -> np.ndarray:
+        """How many rows of each file the table has no more."""
+        if DEAD not in self.core.column_names:
+            return np.zeros(len(self), np.int64)
+        lists = whole(self.core.column(DEAD))
+        return _sums(numbers(lists.values.field("rows")), numbers(lists.offsets))
 
     def file(self, index: int) -> DataFile:
         """Entry number `index` as an object."""
@@ -190,7 +201,7 @@ def _dates_as(names: set[str], table: pa.Table) -> pa.Table:
     """The table with these columns and components as timestamps if they are dates."""
 
     def cast(field: pa.Field) -> pa.Field:
-        if field.name == "tuples":
+        if field.name in ("tuples", DEAD):
             components = field.type.value_type
             members = [cast(components.field(i)) for i in range(components.num_fields)]
             return field.with_type(pa.list_(pa.struct(members)))
@@ -240,6 +251,12 @@ def trusted(core: pa.Table) -> np.ndarray:
     return np.asarray(claimed & sound & ((np.diff(offsets) > 0) | (rows == 0)))
 
 
+def has_all_counts(core: pa.Table) -> np.ndarray:
+    """Which entries say of each of their tuples how many rows it has."""
+    lists = whole(core.column("tuples"))
+    return np.asarray(_sums(is_null(lists.values.field("rows")), numbers(lists.offsets)) == 0) & ~is_null(lists)
+
+
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The sum of each run of `values` from one offset to the next."""
     until = np.zeros(len(values) + 1, np.int64)
@@ -287,6 +304,8 @@ def from_files(files: Sequence[DataFile], spec: Spec, schema: Schema) -> Entries
         columns[f"physical_value_{partition_field.field_id}"] = column_of(type_, values)
     columns["tuples"] = _tuple_lists(files, spec, types)
     columns["complete"] = pa.array([f.complete for f in files], pa.bool_())
+    if any(f.dead for f in files):
+        columns[DEAD] = _dead_lists(files, spec, types)
     columns["first_row_id"] = pa.array([f.first_row_id for f in files], pa.int64())
     columns["added_version"] = pa.array([f.added_version for f in files], pa.int64())
     columns |= _statistics_columns(files, schema)
@@ -311,6 +330,26 @@ def _tuple_lists(files: Sequence[DataFile], spec: Spec, types: Sequence[AtomicTy
     values = pa.StructArray.from_arrays([*columns, pa.array(counts, pa.int64())], [*names, "rows"])
     # A null offset marks a null list; Arrow takes the next valid one as its end.
     return pa.ListArray.from_arrays(pa.array([*offsets, total], pa.int32()), values)
+
+
+def _dead_lists(files: Sequence[DataFile], spec: Spec, types: Sequence[AtomicType]) -> pa.Array:
+    flat = [dead for f in files for dead in f.dead]
+    columns = [column_of(type_, [dead.values[i] for dead in flat]) for i, type_ in enumerate(types)]
+    for name, type_ in _DEAD_MEMBERS.items():
+        columns.append(pa.array([getattr(dead, name) for dead in flat], type_))
+    values = pa.StructArray.from_arrays(columns, [*(f"f{f.field_id}" for f in spec.fields), *_DEAD_MEMBERS])
+    offsets = np.cumsum([0, *(len(f.dead) for f in files)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+# What is said of a dead tuple besides its values
+_DEAD_MEMBERS: dict[str, pa.DataType] = {"rows": pa.int64(), "place": pa.int32(), "since": pa.int64()}
+
+
+def dead_type(components: Mapping[int, AtomicType]) -> pa.DataType:
+    """The type of the column of dead tuples, for partition fields of these types."""
+    members = {f"f{field_id}": arrow_type(type_) for field_id, type_ in components.items()}
+    return pa.list_(pa.struct([pa.field(name, type_) for name, type_ in (members | _DEAD_MEMBERS).items()]))
 
 
 def _statistics_columns(files: Sequence[DataFile], schema: Schema) -> dict[str, pa.Array]:
@@ -362,6 +401,7 @@ def _objects(
     }
     keys = _physical_keys(field_ids, core)
     tuples, counts = _tuples(field_ids, core)
+    dead = _dead(field_ids, core)
     by_column = _statistics(statistics)
     return [
         DataFile(
@@ -374,6 +414,7 @@ def _objects(
             tuples=tuples[i],
             tuple_rows=counts[i],
             complete=bool(plain["complete"][i]),
+            dead=dead[i],
             statistics={c: values[i] for c, values in by_column.items() if values[i] != ColumnStatistics()},
             first_row_id=plain["first_row_id"][i],
             added_version=plain["added_version"][i],
@@ -410,6 +451,21 @@ def _tuples(
         known = tuple(rows[inside])
         counts.append(None if absent or (known and all(n is None for n in known)) else known)
     return tuples, counts
+
+
+def _dead(field_ids: tuple[int, ...], core: pa.Table) -> list[tuple[DeadTuple, ...]]:
+    if DEAD not in core.column_names:
+        return [()] * core.num_rows
+    lists = whole(core.column(DEAD))
+    offsets, structs = lists.offsets.to_pylist(), lists.values
+    columns = [_model_values(structs.field(f"f{i}")) for i in field_ids]
+    values: list[tuple[Value, ...]] = list(zip(*columns, strict=True)) if columns else [()] * len(structs)
+    others = [structs.field(name).to_pylist() for name in _DEAD_MEMBERS]
+    flat = [
+        DeadTuple(values=tuple_, rows=rows, place=place, since=since)
+        for tuple_, rows, place, since in zip(values, *others, strict=True)
+    ]
+    return [tuple(flat[start:stop]) for start, stop in pairwise(offsets)]
 
 
 def _statistics(columns: Mapping[str, pa.ChunkedArray]) -> dict[int, list[ColumnStatistics]]:

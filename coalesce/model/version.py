@@ -1,7 +1,7 @@
 """Versions: an immutable state of a table. Creating the file of version N+1 is the commit of N+1."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from coalesce.errors import UnsupportedFeature
@@ -21,10 +21,18 @@ MATERIALIZE_PARTITION_COLUMNS = "materializePartitionColumns"
 COLUMN_MAPPING_USAGE_TRACKING = "columnMappingUsageTracking"
 ICEBERG_COMPAT_V3 = "icebergCompatV3"
 RETENTION = "retention"  # turned on by the first tag or expiry
+DEAD_TUPLES = "deadTuples"  # on exactly while a file of the version has rows that the table has no more
 
-READER_FEATURES = frozenset({LOGICAL_PARTITIONS})
+READER_FEATURES = frozenset({LOGICAL_PARTITIONS, DEAD_TUPLES})
 WRITER_FEATURES = frozenset(
-    {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3, RETENTION}
+    {
+        LOGICAL_PARTITIONS,
+        MATERIALIZE_PARTITION_COLUMNS,
+        COLUMN_MAPPING_USAGE_TRACKING,
+        ICEBERG_COMPAT_V3,
+        RETENTION,
+        DEAD_TUPLES,
+    }
 )
 
 
@@ -50,7 +58,7 @@ class ManifestRef:
 
     `bounds` is None when an entry's tuples are unknown: such a manifest is always read. `added_version` and
     `first_row_id` are inherited by entries that lack their own, so that a commit that has to be tried again
-    rewrites only the version file.
+    rewrites only the version file. `rows` are those that the table has; `dead_rows` of its files it has no more.
     """
 
     path: str
@@ -63,6 +71,7 @@ class ManifestRef:
     bounds: tuple[FieldBounds, ...] | None
     added_version: int
     first_row_id: int
+    dead_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -85,7 +94,7 @@ class Version:
     rules: tuple[Rule, ...]
     current_rule_id: int
     properties: Mapping[str, str] = field(default_factory=dict)
-    reader_features: frozenset[str] = READER_FEATURES
+    reader_features: frozenset[str] = frozenset({LOGICAL_PARTITIONS})
     writer_features: frozenset[str] = frozenset(
         {LOGICAL_PARTITIONS, MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING}
     )
@@ -132,6 +141,11 @@ class Version:
         return sum(m.rows for m in self.manifests)
 
     @property
+    def dead_rows(self) -> int:
+        """How many rows its data files have that the version has not: they were removed, and readers skip them."""
+        return sum(m.dead_rows for m in self.manifests)
+
+    @property
     def bytes(self) -> int:
         """How many bytes the data files have together."""
         return sum(m.bytes for m in self.manifests)
@@ -167,6 +181,15 @@ class Version:
     def __repr__(self) -> str:
         when = self.committed.isoformat(timespec="seconds").replace("+00:00", "Z")
         return f"<version {self.number}: {self.operation} at {when}; rows: {self.rows:,}, files: {self.files:,}>"
+
+
+def with_dead_tuples(version: Version, there_are: bool) -> Version:
+    """The version with the feature of dead tuples if there are some, and without it if there are none."""
+    readers, writers = (
+        features | {DEAD_TUPLES} if there_are else features - {DEAD_TUPLES}
+        for features in (version.reader_features, version.writer_features)
+    )
+    return replace(version, reader_features=readers, writer_features=writers)
 
 
 def held_bytes(version: Version) -> int:

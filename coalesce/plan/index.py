@@ -122,8 +122,14 @@ class ManifestIndex:
 
     @cached_property
     def rows(self) -> Positions:
-        """Rows of each file."""
+        """Rows of each file, without those of dead tuples."""
         return numbers(self.entries.core.column("rows"))
+
+    @cached_property
+    def physical_rows(self) -> Positions:
+        """Rows of each file, with those of dead tuples: what its bytes are shared by."""
+        found: Positions = self.rows + self.entries.dead_rows
+        return found
 
     @cached_property
     def bytes(self) -> Positions:
@@ -180,6 +186,12 @@ class ManifestIndex:
         counts = np.bincount(self.posting_file, minlength=len(self.entries))
         order = np.argsort(self.posting_file, kind="stable").astype(np.int32)
         return order, np.concatenate(([0], np.cumsum(counts)))
+
+    def listed(self, postings: Positions) -> Positions:
+        """Where the tuples of some postings stand among all that the manifest lists, one entry after the other."""
+        known = _Known.of(self.entries, self.trusted)
+        found: Positions = known.listed[known.order[postings]]
+        return found
 
     @property
     def posting_file(self) -> npt.NDArray[np.int32]:
@@ -270,30 +282,51 @@ class _References:
     rows: Positions
 
     @staticmethod
-    def build(entries: Entries, known: Mask) -> "_References":
+    def build(entries: Entries, trusted_files: Mask) -> "_References":
+        known = _Known.of(entries, trusted_files)
+        order, combined = known.order, known.combined[known.order]
+        first = np.ones(len(combined), np.bool_)
+        first[1:] = combined[1:] != combined[:-1]
+        firsts = np.flatnonzero(first)
+        return _References(
+            components=[Component(values, codes[order[firsts]].astype(np.intp)) for values, codes in known.columns],
+            starts=np.append(firsts, len(combined)),
+            file=known.file[order],
+            rows=known.rows[order],
+        )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The postings of the files whose tuples are known, as they are listed; `combined` is a number for each tuple."""
+
+    columns: list[tuple[pa.Array, Positions]]  # of each field the sorted values, and the place of each posting's
+    combined: Positions
+    file: npt.NDArray[np.int32]
+    rows: Positions
+    listed: Positions
+
+    @cached_property
+    def order(self) -> Positions:
+        """The postings sorted by tuple."""
+        return np.argsort(self.combined, kind="stable")
+
+    @staticmethod
+    def of(entries: Entries, known: Mask) -> "_Known":
         lists = whole(entries.core.column("tuples"))
         offsets = numbers(lists.offsets).astype(np.int64)
         lengths = np.where(known, np.diff(offsets), 0)
         file = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        structs = lists.values
+        structs, listed = lists.values, runs(offsets, np.flatnonzero(known))
         if len(file) != len(structs):
-            structs = structs.take(column_from(runs(offsets, np.flatnonzero(known))))
+            structs = structs.take(column_from(listed))
         fields = [(i, structs.field(f"f{i}")) for i in entries.field_ids]
         columns = [_sorted_codes(entries.tuple_type(i), column) for i, column in fields]
         combined = np.zeros(len(file), np.int64)
         for values, codes in columns:
             combined = _combine(combined, codes, len(values))
-        order = np.argsort(combined, kind="stable")
-        combined = combined[order]
-        first = np.ones(len(combined), np.bool_)
-        first[1:] = combined[1:] != combined[:-1]
-        firsts = np.flatnonzero(first)
-        return _References(
-            components=[Component(values, codes[order[firsts]].astype(np.intp)) for values, codes in columns],
-            starts=np.append(firsts, len(combined)),
-            file=file[order],
-            rows=numbers(structs.field("rows"), null=-1)[order],
-        )
+        rows = numbers(structs.field("rows"), null=-1)
+        return _Known(columns, combined, file, rows, listed - int(offsets[0]) if len(listed) else listed)
 
 
 def runs(starts: Positions, which: npt.NDArray[np.integer]) -> Positions:

@@ -41,7 +41,7 @@ def tuple_sums(planned: PlannedManifest) -> TupleSums:
     file = index.posting_file[postings]
     unknown = index.posting_rows[postings] < 0
     rows = np.maximum(index.posting_rows[postings], 0)
-    share = index.bytes[file] * rows / np.maximum(index.rows[file], 1)
+    share = index.bytes[file] * rows / np.maximum(index.physical_rows[file], 1)
 
     def total(weights: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
         return np.bincount(place, weights=weights, minlength=len(found)).astype(np.float64)

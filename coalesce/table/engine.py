@@ -4,7 +4,7 @@ Engines live above this layer (`arrow/`, `spark/`) and are handed to the table w
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -46,6 +46,15 @@ LAYOUTS: Final = (COUNTED, KNOWN)
 AUTO_COMPACT: Final = "write.auto-compact"
 AUTO_COMPACT_FILES: Final = "write.auto-compact-files"
 AUTO_COMPACT_BYTES: Final = "write.auto-compact-bytes"
+
+# How rows of single tuples leave shared files: by a mark in the entry while not too much of a file is dead, always by
+# one, or by writing the files again.
+REMOVE_BY: Final = "remove.by"
+AUTO: Final = "auto"
+MARK: Final = "mark"
+REWRITE: Final = "rewrite"
+REMOVALS: Final = (AUTO, MARK, REWRITE)
+_MOST_DEAD: Final = {AUTO: 0.3, MARK: 1.0, REWRITE: 0.0}
 
 # What a table's own files say about bytes per row counts for more than a sample once it has this many.
 _ENOUGH_HISTORY: Final = 100_000
@@ -90,7 +99,8 @@ class Snapshot:
     def bytes_per_row(self) -> float | None:
         """What a row of this table takes in a data file; None before there are enough rows to tell."""
         version = self.version
-        return max(version.bytes / version.rows, 1.0) if version.rows >= _ENOUGH_HISTORY else None
+        rows = version.rows + version.dead_rows
+        return max(version.bytes / rows, 1.0) if rows >= _ENOUGH_HISTORY else None
 
     @property
     def counts_first(self) -> bool:
@@ -101,6 +111,11 @@ class Snapshot:
     def known(self, tuples: Sequence[LogicalTuple] | None) -> Known:
         """What the table already holds of these tuples (None: of all), where that matters to the rule."""
         return Known() if self.measure is None else self.measure(tuples)
+
+
+def most_dead(properties: Mapping[str, str]) -> float:
+    """How much of a file's rows a removal may leave dead, by a table's properties."""
+    return _MOST_DEAD[check_choice(properties.get(REMOVE_BY, AUTO), f"the property {REMOVE_BY!r}", REMOVALS)]
 
 
 def check_layout(layout: object) -> None:

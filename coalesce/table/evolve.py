@@ -138,6 +138,12 @@ def drop_column(head: Version, name: str) -> Version:
             f"column {name!r} is used by the partition field {field_text(used[0], head.schema)!r}; "
             f'drop that first: evolve(drop="{field_text(used[0], head.schema)}").'
         )
+    told = {s.spec_id for s in head.specs if any(f.source_id == field.id for f in s.fields)}
+    if any(ref.dead_rows for ref in head.manifests if ref.spec_id in told):
+        raise SchemaError(
+            f"column {name!r} tells which rows of some files were removed; call purge() first, which writes those "
+            "files again without them."
+        )
 
     def leave_out(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
         if len(siblings) == 1:

@@ -16,11 +16,13 @@ from coalesce.table.engine import (
     AUTO_COMPACT_FILES,
     BUFFER_BYTES,
     LAYOUTS,
+    REMOVALS,
+    REMOVE_BY,
     TARGET_FILE_BYTES,
     WRITE_LAYOUT,
 )
 
-_PREFIXES: Final = ("write.", "coalesce.")
+_PREFIXES: Final = ("write.", "remove.", "purge.", "coalesce.")
 
 
 def check_properties(given: object) -> dict[str, str]:
@@ -69,6 +71,10 @@ def _check_layout(name: str, text: str) -> None:
     check_choice(text, f"the property {name!r}", LAYOUTS)
 
 
+def _check_removal(name: str, text: str) -> None:
+    check_choice(text, f"the property {name!r}", REMOVALS)
+
+
 def _check_flag(name: str, text: str) -> None:
     check_choice(text, f"the property {name!r}", ("true", "false"))
 
@@ -84,6 +90,7 @@ _KNOWN: Final[dict[str, Callable[[str, str], None]]] = {
     TARGET_FILE_BYTES: _check_size,
     BUFFER_BYTES: _check_size,
     WRITE_LAYOUT: _check_layout,
+    REMOVE_BY: _check_removal,
     AUTO_COMPACT: _check_flag,
     AUTO_COMPACT_FILES: _check_number,
     AUTO_COMPACT_BYTES: _check_size,

@@ -1,7 +1,9 @@
 """Removing rows by what they are, not by where they lie.
 
-A file all of whose rows match goes by metadata. A file that may hold both kinds is written again without the rows
-that match; the others keep their values, tuples and row ids. Every spec's files are judged alike.
+A file all of whose rows match goes by metadata. So do single tuples: where it is known of each tuple in a file whether
+its rows match, those that do are marked as dead in the entry, and the file stays as it is. What is not known by tuples,
+or not worth keeping, is written again without the rows that match; the others keep their values, tuples and row ids.
+Every spec's files are judged alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,30 +13,61 @@ import numpy as np
 
 from coalesce.errors import CoalesceError, CommitConflict, SchemaError
 from coalesce.model.datafile import DataFile
+from coalesce.model.entries import has_all_counts
+from coalesce.model.marking import can_be_marked
 from coalesce.model.spec import LogicalTuple, PartitionField, Spec, field_type
 from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import is_atomic
 from coalesce.model.values import FieldValues, from_python
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
+from coalesce.plan.planner import JudgeOpaque, PlannedManifest
 from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InSet, IsNull, Reference
+from coalesce.predicate.outcomes import Mask
 from coalesce.table.commit.transaction import Transaction
-from coalesce.table.engine import Rewritten
+from coalesce.table.engine import Rewritten, most_dead
 from coalesce.table.tuples import component_in
 
 Rewrite = Callable[[Sequence[DataFile], Bound], Rewritten]
 
 
-def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite) -> None:
-    """Stage the removal of every row on which `predicate` is TRUE; `rewrite` writes shared files without them."""
+def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite, opaque: JudgeOpaque | None = None) -> None:
+    """Stage the removal of every row on which `predicate` is TRUE; `rewrite` writes shared files without them.
+
+    `opaque` judges, on tuples, what of the predicate only an engine understands.
+    """
     base = transaction.base
-    transaction.matching = predicate
-    whole, shared = split(make_plan(base, predicate, lambda refs: transaction.manifests.load_all(refs, base)))
+    transaction.matching, transaction.opaque = predicate, opaque
+    plan = make_plan(base, predicate, lambda refs: transaction.manifests.load_all(refs, base), opaque)
+    by_tuples = [_to_mark(planned, base) for planned in plan.manifests]
+    for planned, mark in zip(plan.manifests, by_tuples, strict=True):
+        transaction.mark(planned.index.paths(np.flatnonzero(mark)))
+    rest = [planned.only(~mark) for planned, mark in zip(plan.manifests, by_tuples, strict=True)]
+    whole, shared = split(replace(plan, manifests=tuple(rest)))
     written = rewrite(shared, predicate) if shared else Rewritten([], [])
     stay = {f.path for f in written.untouched}
-    transaction.remove([f for f in (*whole, *shared) if f.path not in stay])
+    transaction.remove(whole)
+    transaction.remove([f for f in shared if f.path not in stay], copied=True)
     transaction.add(written.added)
     transaction.rewritten += sum(f.rows for f in written.added)
+
+
+def _to_mark(planned: PlannedManifest, version: Version) -> Mask:
+    """The files of a manifest in which it is known of each tuple whether it goes, and some do and some do not."""
+    index = planned.index
+    none = np.zeros(len(index.entries), np.bool_)
+    most = most_dead(version.properties)
+    if most <= 0 or not can_be_marked(planned.spec, version.schema):
+        return none
+    counted = has_all_counts(index.entries.core) & index.trusted
+    dying = np.bincount(
+        index.posting_file[planned.postings], weights=index.posting_rows[planned.postings], minlength=len(none)
+    )
+    dead = dying + index.entries.dead_rows
+    touched = none.copy()
+    touched[planned.files] = True
+    found: Mask = touched & ~planned.in_doubt() & counted & (dying < index.rows) & (dead <= most * index.physical_rows)
+    return found
 
 
 def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:

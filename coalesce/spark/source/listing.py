@@ -67,7 +67,7 @@ def matching(plan: Plan) -> tuple[int, int]:
         rows = index.posting_rows[planned.postings]
         # A tuple whose count is unknown may be all of its file.
         rows = np.where(rows < 0, index.rows[files], rows)
-        share = rows / np.maximum(index.rows[files], 1)
+        share = rows / np.maximum(index.physical_rows[files], 1)
         total_bytes += float((index.bytes[files] * share).sum()) + float(index.bytes[planned.unknown_files].sum())
         total_rows += int(rows.sum()) + int(index.rows[planned.unknown_files].sum())
     return max(1, min(int(total_bytes), plan.bytes)), min(total_rows, plan.rows)

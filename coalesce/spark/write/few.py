@@ -91,7 +91,8 @@ class FewRows:
     def _row_bytes(self) -> float | None:
         """What a row may take in memory, as far as the table's own rows tell."""
         version = self.snapshot.version
-        return _INFLATED * version.bytes / version.rows if version.rows else None
+        rows = version.rows + version.dead_rows
+        return _INFLATED * version.bytes / rows if rows else None
 
     def _is_measured(self, frame: DataFrame, most_rows: int) -> bool:
         """Whether the rows are no more than these, and have room."""

@@ -15,18 +15,21 @@ COMPACT: Final = "compact"  # the operation that moves rows to other files and c
 REPAIR: Final = "repair"  # the operation that makes entries anew: files and rows are the same before and after
 
 
-def lost_files(old: Version, new: Version, manifests: Manifests) -> set[str]:
-    """The files of `old` that `new` does not have."""
-    lost = paths_only_in(old, new, manifests)
-    return lost - paths_only_in(new, old, manifests) if lost else lost
+def lost_rows(old: Version, new: Version, manifests: Manifests) -> dict[str, int | None]:
+    """The files of `old` of which `new` has other rows, and how many it has: None where it does not have the file."""
+    before = rows_only_in(old, new, manifests)
+    after = rows_only_in(new, old, manifests) if before else {}
+    return {path: after.get(path) for path, rows in before.items() if after.get(path) != rows}
 
 
-def paths_only_in(version: Version, other: Version, manifests: Manifests) -> set[str]:
-    """The files in those manifests of `version` that `other` does not name."""
+def rows_only_in(version: Version, other: Version, manifests: Manifests) -> dict[str, int]:
+    """The files in those manifests of `version` that `other` does not name, each with its rows that are not dead."""
     elsewhere = {ref.path for ref in other.manifests}
     own = [ref for ref in version.manifests if ref.path not in elsewhere]
-    indexes = manifests.load_all(own, version)
-    return {path for index in indexes for path in index.entries.core.column("path").to_pylist()}
+    found: dict[str, int] = {}
+    for index in manifests.load_all(own, version):
+        found |= zip(index.entries.core.column("path").to_pylist(), index.rows.tolist(), strict=True)
+    return found
 
 
 # --- a stream of new rows ----------------------------------------------------------------------------------------
@@ -60,7 +63,7 @@ class Follower:
         first_files = version.files
         while until < last:
             following = self.load(until + 1)
-            if lost_files(version, following, self.manifests):
+            if lost_rows(version, following, self.manifests):
                 break  # from here on, files that came in before may be missing
             if max_files is not None and version.files > first_files and following.files - first_files > max_files:
                 break
@@ -72,7 +75,7 @@ class Follower:
         version = self.load(start)
         while version.number < last:
             following = self.load(version.number + 1)
-            if not lost_files(version, following, self.manifests):
+            if not lost_rows(version, following, self.manifests):
                 break
             if following.operation not in (COMPACT, REPAIR) and not self.skip_changes:
                 raise CoalesceError(

@@ -7,7 +7,7 @@ directory. A change of metadata conflicts with another change of metadata. What 
 over to the newer version.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from coalesce.errors import CommitConflict
 from coalesce.model.schema import children
 from coalesce.model.types import Field, is_atomic
-from coalesce.model.version import RETENTION, Version
+from coalesce.model.version import DEAD_TUPLES, RETENTION, Version
 from coalesce.plan.planner import Judge, plan_manifest
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.render import to_sql
-from coalesce.table.commit.changes import lost_files, paths_only_in
+from coalesce.table.commit.changes import lost_rows, rows_only_in
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.evolve import widens
 from coalesce.table.match import inside
@@ -98,9 +98,16 @@ def check_in_base(removed: Iterable[str], base: Version, manifests: Manifests) -
         )
 
 
-def check_files_there(removed: Iterable[str], base: Version, head: Version, manifests: Manifests) -> None:
-    """Refuse to remove files that another writer has removed or rewritten."""
-    wanted = lost_files(base, head, manifests).intersection(removed)
+def check_files_there(
+    removed: Iterable[str], copied: Collection[str], base: Version, head: Version, manifests: Manifests
+) -> None:
+    """Refuse to remove files that another writer has removed or rewritten.
+
+    Rows of those that are `copied` are in new files, or their entries made anew: of these no row may be gone, for it
+    would be back.
+    """
+    lost = lost_rows(base, head, manifests)
+    wanted = {path for path in removed if path in lost and (lost[path] is None or path in copied)}
     if wanted:
         raise CommitConflict(
             f"{len(wanted)} of the files this transaction replaces, such as {min(wanted)}, were removed or rewritten "
@@ -111,7 +118,7 @@ def check_files_there(removed: Iterable[str], base: Version, head: Version, mani
 def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manifests: Manifests) -> None:
     """Refuse if rows were added since `base` that `predicate` may match."""
     known = {m.path for m in base.manifests}
-    before: set[str] | None = None
+    before: dict[str, int] | None = None
     judge = Judge(predicate, head.schema)
     if any(base.schema.atomic(c) != head.schema.atomic(c) for c in judge.columns):
         judge = Judge(TRUE, head.schema)  # its values are of the types that the columns had
@@ -125,15 +132,25 @@ def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manif
         new = np.asarray(index.entries.core.column("added_version"))[planned.files] > base.number
         added = set(index.paths(planned.files[new]))
         if not added:
-            # Added before: moved here by a merge, or brought back by a rollback.
+            # Added before: moved here by a merge, or brought back by a rollback, as rows of a file or with it.
             if before is None:
-                before = paths_only_in(base, head, manifests)
-            added = set(index.paths(planned.files)) - before
+                before = rows_only_in(base, head, manifests)
+            rows = zip(index.paths(planned.files), index.rows[planned.files].tolist(), strict=True)
+            added = {path for path, count in rows if before.get(path, -1) < count}
         if added:
             raise CommitConflict(
                 f"rows that may match {to_sql(predicate)} were added since version {base.number}, in {min(added)}; "
                 "repeat the operation on the newest version."
             )
+
+
+def check_types_unchanged(predicate: Bound, base: Version, head: Version) -> None:
+    """Refuse to judge tuples by a predicate whose values are of the types that columns had."""
+    if any(base.schema.atomic(c) != head.schema.atomic(c) for c in Judge(predicate, base.schema).columns):
+        raise CommitConflict(
+            f"a column that {to_sql(predicate)} asks about has changed since version {base.number}; "
+            "repeat the operation on the newest version."
+        )
 
 
 def _metadata(version: Version) -> tuple[object, ...]:
@@ -144,6 +161,6 @@ def _metadata(version: Version) -> tuple[object, ...]:
         version.rules,
         version.current_rule_id,
         version.properties,
-        version.reader_features,
-        version.writer_features - {RETENTION},  # which a tag turns on, and is in nobody's way
+        version.reader_features - {DEAD_TUPLES},  # which a removal turns on, as a tag does the other, and are in
+        version.writer_features - {RETENTION, DEAD_TUPLES},  # nobody's way
     )

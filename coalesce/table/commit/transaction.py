@@ -20,10 +20,14 @@ from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotA
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.marking import can_be_marked, marked
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
-from coalesce.model.version import ManifestRef, Version
+from coalesce.model.version import ManifestRef, Version, with_dead_tuples
+from coalesce.plan.index import ManifestIndex
+from coalesce.plan.planner import Judge, JudgeOpaque, plan_manifest
 from coalesce.predicate.expr import Bound
+from coalesce.predicate.outcomes import must_be_true
 from coalesce.table.commit import conflicts
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests, refs
@@ -42,10 +46,12 @@ Written = list[tuple[str, EncodedManifest]]
 class Transaction:
     """What is to change relative to `base`.
 
-    `matching` is the predicate a removal was made for: rows added meanwhile that it may match are a conflict.
+    `matching` is the predicate a removal was made for: rows added meanwhile that it may match are a conflict, and of
+    files that are marked, the tuples on which it is TRUE are dead `since` a moment.
     `exclusive` transactions conflict with any other commit. `applies` is `(app, sequence)`: the commit is made
     only if the app has not committed this or a later sequence before. `rewritten` counts rows of added files that are
-    not new: they were in removed ones. After so many `attempts`, each overtaken by another writer, it gives up.
+    not new: they were in removed ones. `opaque` judges what only an engine understands of `matching`. After so many
+    `attempts`, each overtaken by another writer, it gives up.
     """
 
     log: Log
@@ -55,13 +61,17 @@ class Transaction:
     matching: Bound | None = None
     exclusive: bool = False
     applies: tuple[str, int] | None = None
+    opaque: JudgeOpaque | None = None
     summary: dict[str, int | str] = field(default_factory=dict)
     rewritten: int = 0
     attempts: int = MAX_ATTEMPTS
     began: float = field(default_factory=time.perf_counter)
+    since: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     commit_id: str = field(default_factory=lambda: uuid4().hex)
     _added: list[Entries] = field(default_factory=list)
     _removed: set[str] = field(default_factory=set)
+    _copied: set[str] = field(default_factory=set)  # those among them whose rows are in added files
+    _marked: set[str] = field(default_factory=set)
     _mended: dict[str, tuple[Entries, int]] = field(default_factory=dict)  # by path, and the place among the entries
     _change: Callable[[Version], Version] | None = None
     _retention: Callable[[Version], Version] | None = None
@@ -83,7 +93,7 @@ class Transaction:
     @property
     def _replaced(self) -> set[str]:
         """The files whose entries do not stay."""
-        return self._removed.union(self._mended)
+        return self._removed.union(self._mended, self._marked)
 
     def _is_in(self, version: Version) -> bool:
         return self.applies is not None and version.applied.get(self.applies[0], -1) >= self.applies[1]
@@ -113,9 +123,21 @@ class Transaction:
         current = [entries for entries in self._added if entries.spec_id == self.base.current_spec_id]
         return {key for entries in current for key in entries.physical_keys()}
 
-    def remove(self, files: Sequence[DataFile]) -> None:
-        """Stage the removal of files from the table; the files themselves stay for older versions."""
+    def remove(self, files: Sequence[DataFile], *, copied: bool = False) -> None:
+        """Stage the removal of files from the table; the files themselves stay for older versions.
+
+        `copied` says that rows of theirs are in files that are added: then nobody may remove any of them meanwhile.
+        """
         self._removed.update(f.path for f in files)
+        if copied:
+            self._copied.update(f.path for f in files)
+
+    def mark(self, paths: Iterable[str]) -> None:
+        """Stage that the tuples of some files on which `matching` is TRUE are dead; no row of them is looked at.
+
+        Others may mark the same files meanwhile: their tuples are dead, too.
+        """
+        self._marked.update(paths)
 
     def mend(self, entries: Entries) -> None:
         """Stage entries in the place of those that name the same files. They have row ids and versions of their own.
@@ -222,7 +244,7 @@ class Transaction:
         if self._added:
             conflicts.check_rows_fit(self.base, head)
         if replaced := self._replaced:
-            conflicts.check_files_there(replaced, self.base, head, self.manifests)
+            conflicts.check_files_there(replaced, self._copied.union(self._mended), self.base, head, self.manifests)
         if self.matching is not None:
             conflicts.check_no_matching_rows(self.matching, self.base, head, self.manifests)
 
@@ -236,15 +258,16 @@ class Transaction:
         changed = head if self._change is None else self._change(head)
         if self._retention is not None:
             changed = self._retention(changed)
+        manifests = tuple(self._merge(head, [*kept, *added]))
         return replace(
-            changed,
+            with_dead_tuples(changed, any(ref.dead_rows for ref in manifests)),
             number=number,
             commit_id=self.commit_id,
             parent_commit_id=head.commit_id,
             timestamp_ms=max(time.time_ns() // 1_000_000, head.timestamp_ms + 1),
             operation=self.operation,
             summary={**self._counts(head, kept, added), **self.summary},
-            manifests=tuple(self._merge(head, [*kept, *added])),
+            manifests=manifests,
             next_row_id=max(next_row_id, changed.next_row_id),
             applied=applied,
         )
@@ -298,6 +321,7 @@ class Transaction:
             if ref.path not in self._filtered:
                 parts = [index.entries.take(np.flatnonzero(stays))] if stays.any() else []
                 parts += self._mended_of([path for path in paths if path not in self._removed])
+                parts += self._marked_of(ref, index, paths, head)
                 self._filtered[ref.path] = self._stored(concatenate(parts)) if parts else []
             kept += self._materialized(self._filtered[ref.path], [ref])
         return kept
@@ -310,6 +334,25 @@ class Transaction:
             places[id(entries)].append(place)
         by_id = {id(entries): entries for entries, _ in found}
         return [by_id[i].take(np.array(taken)) for i, taken in places.items()]
+
+    def _marked_of(self, ref: ManifestRef, index: ManifestIndex, paths: Sequence[str], head: Version) -> list[Entries]:
+        """The entries of marked files, with the tuples dead on which the predicate is TRUE; none that has no others."""
+        files = np.flatnonzero([path in self._marked for path in paths])
+        if not len(files):
+            return []
+        assert self.matching is not None
+        conflicts.check_types_unchanged(self.matching, self.base, head)
+        spec = head.spec_by_id(ref.spec_id)
+        if not can_be_marked(spec, head.schema):
+            raise CommitConflict(
+                f"a partition column was changed since version {self.base.number}; repeat the operation on the newest."
+            )
+        some = ManifestIndex(index.entries.take(files))
+        planned = plan_manifest(Judge(self.matching, head.schema, self.opaque), ref, spec, some)
+        dying = np.zeros(int(some.posting_counts(np.arange(some.tuple_count)).sum()), np.bool_)
+        dying[some.listed(planned.postings[must_be_true(planned.outcomes)])] = True
+        left = marked(some.entries, dying, self.since)
+        return [left] if len(left) else []
 
     def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
         """Merge manifests where enough have gathered; entries added here wait for the next commit."""

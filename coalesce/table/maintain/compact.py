@@ -21,7 +21,7 @@ from coalesce.plan.plan import Plan
 from coalesce.plan.report import human_bytes
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.outcomes import Mask
-from coalesce.table.commit.changes import COMPACT, lost_files
+from coalesce.table.commit.changes import COMPACT, lost_rows
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.core import Core
 from coalesce.table.maintain.held import Held, held
@@ -174,8 +174,8 @@ class Compaction:
             transaction = self.core.transaction(COMPACT)
             if _layout(transaction.base) != _layout(planned.version):
                 raise _LayoutChanged("the columns, the partition fields or the rule were changed meanwhile; try again.")
-            lost = lost_files(planned.version, transaction.base, self.core.manifests)
-            still = [job for job in jobs if not lost.intersection(planned.paths(job.files))] if lost else jobs
+            lost = lost_rows(planned.version, transaction.base, self.core.manifests)
+            still = [job for job in jobs if not lost.keys() & set(planned.paths(job.files))] if lost else jobs
             given_up = set(map(id, jobs)).difference(map(id, still))
             skipped += [path for job in jobs if id(job) in given_up for path in planned.paths(job.files)]
             jobs = still
@@ -199,7 +199,7 @@ class Compaction:
         snapshot = replace(self.core.snapshot(version=transaction.base), target=self.target)
         written += self.core.engines.widest.compact(snapshot, files, joined(jobs))
         transaction.add(written)
-        transaction.remove(files)
+        transaction.remove(files, copied=True)
         transaction.rewritten = sum(f.rows for f in written)
 
     def _done(
