@@ -30,6 +30,7 @@ from coalesce.model.entries import (
     value_range,
 )
 from coalesce.model.spec import Spec
+from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import AtomicType, Value, is_atomic
 from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef
 from coalesce.recent import Recent
@@ -144,6 +145,8 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     field_ids = tuple(f.field_id for f in spec.fields)
     _check_columns(core.schema, file.metadata.metadata or {}, ref, spec)
     _check_entries(core, ref)
+    if ref.dead_rows and not all(isinstance(f.transform, Identity | Void) for f in spec.fields):
+        raise CorruptMetadata(ref.path, "dead rows are told by columns, and a partition field is none.", DEAD)
 
     if not any(is_statistic(n) for n in opened.names):
         return Entries(ref.spec_id, field_ids, _inherit(core, ref))
