@@ -75,7 +75,9 @@ class EncodedManifest:
 def encode_manifest(entries: Entries) -> EncodedManifest:
     """The manifest file of `entries`, sorted by physical key."""
     _check_paths(entries.core.column("path"), "the manifest to be written")
-    table = entries.table().take(column_from(sort_order(entries)))
+    table, order = entries.table(), sort_order(entries)
+    if (order[1:] < order[:-1]).any():  # most that are written again were in order
+        table = table.take(column_from(order))
     if DEAD in table.column_names and not entries.dead_rows.any():
         table = table.drop_columns([DEAD])  # what readers before it do not know is only there if it has to be
     data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
