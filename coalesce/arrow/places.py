@@ -38,11 +38,6 @@ class Places:
     ends: Rows
     live: Mask
 
-    @property
-    def live_rows(self) -> Mask:
-        """For each row of the file whether its tuple is live."""
-        return np.repeat(self.live, np.diff(self.ends, prepend=0))
-
     def component(self, position: int, type_: AtomicType, rows: range) -> pa.Array:
         """What these rows of the file, which are some, have in one component of their tuples."""
         inside = self._between(rows.start, rows.stop)
@@ -82,9 +77,26 @@ class Places:
 
 def places_of(entry: DataFile) -> Places:
     """The places in a file whose rows lie in the order of its entry's tuples, of which every count is known."""
-    listed = list(zip(entry.tuples or (), entry.tuple_rows or (), [True] * len(entry.tuples or ()), strict=True))
+    counts, live = counts_in_order(entry)
+    listed = list(entry.tuples or ())
     for dead in sorted(entry.dead, key=lambda dead: dead.place):  # each comes to stand where it was
-        listed.insert(dead.place, (dead.values, dead.rows, False))
-    held = [(tuple_, rows, live) for tuple_, rows, live in listed if rows]
-    ends = np.cumsum(np.array([rows for _, rows, _ in held], np.int64))
-    return Places([tuple_ for tuple_, _, _ in held], ends, np.array([live for _, _, live in held], np.bool_))
+        listed.insert(dead.place, dead.values)
+    some = counts > 0
+    return Places([listed[i] for i in np.flatnonzero(some)], np.cumsum(counts[some]), live[some])
+
+
+def live_rows(entry: DataFile) -> Mask:
+    """For each row of such a file whether its tuple is live."""
+    counts, live = counts_in_order(entry)
+    return np.repeat(live, counts)
+
+
+def counts_in_order(entry: DataFile) -> tuple[Rows, Mask]:
+    """How many rows each tuple has, in the order in which they lie in the file, and which of them are live."""
+    total = len(entry.tuples or ()) + len(entry.dead)
+    live = np.ones(total, np.bool_)
+    live[[dead.place for dead in entry.dead]] = False
+    counts = np.zeros(total, np.int64)
+    counts[live] = entry.tuple_rows or ()
+    counts[~live] = [dead.rows for dead in sorted(entry.dead, key=lambda dead: dead.place)]
+    return counts, live

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.places import Places, places_of
+from coalesce.arrow.places import Places, live_rows, places_of
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
@@ -80,23 +80,27 @@ class OpenFile:
         return self.version.spec_by_id(self.entry.spec_id)
 
     @cached_property
-    def places(self) -> Places | None:
-        """Where the rows of each tuple, dead ones too, lie if that is known: surely in the order of the entry's tuples.
+    def _in_order(self) -> bool:
+        """Whether the rows surely lie in the order of the entry's tuples, and their counts say where.
 
         The file itself has to say so, and its entry has to know every tuple and every count.
         """
         counts = self.entry.tuple_rows
         claimed = (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
         # With every count known, a trusted entry's counts add up to the file's rows.
-        sure = claimed and self.entry.trusted and counts is not None and None not in counts
-        return places_of(self.entry) if sure else None
+        return claimed and self.entry.trusted and counts is not None and None not in counts
+
+    @cached_property
+    def places(self) -> Places | None:
+        """Where the rows of each tuple, dead ones too, lie in the file, if that is known."""
+        return places_of(self.entry) if self._in_order else None
 
     @cached_property
     def _live(self) -> Mask | None:
         """Which rows of the file the table has; None if it has all of them."""
         if not self.entry.dead:
             return None
-        return self._live_by_tuples() if self.places is None else self.places.live_rows
+        return live_rows(self.entry) if self._in_order else self._live_by_tuples()
 
     def _live_by_tuples(self) -> Mask:
         """The same by the rows themselves, of a file that does not say that they lie in order."""
