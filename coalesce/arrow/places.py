@@ -73,5 +73,7 @@ class Places:
 
 def places_of(entry: DataFile) -> Places:
     """The places in a file whose rows lie in the order of its entry's tuples, of which every count is known."""
-    held = [(t, n) for t, n in zip(entry.tuples or (), entry.tuple_rows or (), strict=True) if n]
-    return Places([t for t, _ in held], np.cumsum(np.array([n for _, n in held], np.int64)))
+    tuples, counts = entry.tuples or (), np.array(entry.tuple_rows or (), np.int64)
+    if len(tuples) != len(counts) or not counts.all():
+        tuples = tuple(t for t, n in zip(tuples, counts.tolist(), strict=True) if n)
+    return Places(tuples, np.cumsum(counts[counts != 0]))

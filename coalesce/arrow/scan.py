@@ -1,7 +1,6 @@
 """A scan without Spark: the plan's files, row group by row group, and exactly the rows that match."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -13,6 +12,7 @@ from coalesce.arrow.places import Part
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
 from coalesce.arrow.row_groups import matching_parts
+from coalesce.arrow.threads import each
 from coalesce.errors import FileMissing
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
@@ -54,12 +54,7 @@ class ArrowScan:
 
     def to_arrow(self) -> pa.Table:
         """All rows at once; several files are read at the same time."""
-        todo = list(self._residuals())
-        pool = ThreadPoolExecutor(min(_READERS, len(todo)) or 1)
-        try:
-            parts = list(pool.map(lambda pair: list(self._file(*pair, at_once=True)), todo))
-        finally:
-            pool.shutdown(cancel_futures=True)  # after a failure the other files are not wanted
+        parts = each(lambda pair: list(self._file(*pair, at_once=True)), list(self._residuals()), _READERS)
         batches = [batch for part in parts for batch in part]
         return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
 
