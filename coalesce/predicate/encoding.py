@@ -130,7 +130,9 @@ def _float_keys(values: npt.NDArray[np.floating[Any]]) -> Codes:
     """IEEE bits turned so that they sort; adding 0.0 makes -0.0 the same as 0.0; NaN goes above infinity."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is one more NaN
         keys: Codes = np.add(values, 0.0, dtype=np.float64).view(np.int64)
-    keys ^= (keys >> 63) & np.int64(HIGHEST)
+    turned = keys >> 63  # all bits of what is negative
+    turned &= HIGHEST
+    keys ^= turned
     keys[np.isnan(values)] = NAN_KEY
     return keys
 
