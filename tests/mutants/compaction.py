@@ -27,7 +27,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="compact: removed files are not looked for",
         file="coalesce/table/maintain/compact.py",
-        old="if not lost.intersection(planned.paths(job.files))] if lost else jobs",
+        old="if not lost.keys() & set(planned.paths(job.files))] if lost else jobs",
         new="if lost is not None] if lost else jobs",
         tests=(f"{RACES}::test_only_what_was_removed_is_left_out",),
         seen="a step is tried again in vain, and all that was to be written with the removed file is left",

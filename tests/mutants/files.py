@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         name="read: one tuple is taken for all",
         file="coalesce/arrow/read.py",
-        old="    if entry.tuples is not None and len(entry.tuples) == 1 and entry.trusted:\n",
-        new="    if entry.tuples is not None and len(entry.tuples) == 1:\n",
+        old="    if entry.tuples is not None and len(entry.tuples) == 1 and entry.trusted and not entry.dead:\n",
+        new="    if entry.tuples is not None and len(entry.tuples) == 1 and not entry.dead:\n",
         tests=(
             f"{READ}::test_a_list_of_one_tuple_that_is_not_complete_says_nothing",
             f"{READ}::test_partition_columns_from_the_physical_key",
@@ -99,8 +99,8 @@ MUTANTS = (
     Mutant(
         name="read: tuples are taken to lie in order",
         file="coalesce/arrow/read.py",
-        old="sure = claimed and self.entry.trusted and counts is not None and None not in counts",
-        new="sure = self.entry.trusted and counts is not None and None not in counts",
+        old="return claimed and self.entry.trusted and counts is not None and None not in counts",
+        new="return self.entry.trusted and counts is not None and None not in counts",
         tests=(GROUPS, f"{SCAN}::test_places_are_not_trusted_without_the_footers_word"),
         seen="of a file that another program wrote, row groups with matching rows are skipped",
     ),

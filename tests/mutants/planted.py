@@ -1,6 +1,6 @@
 """Every bug there is to plant."""
 
-from tests.mutants import compaction, files, planning, retention, soundness, spark, tables
+from tests.mutants import compaction, dead, files, planning, retention, soundness, spark, tables
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -8,6 +8,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *tables.MUTANTS,
     *files.MUTANTS,
     *compaction.MUTANTS,
+    *dead.MUTANTS,
     *soundness.MUTANTS,
     *retention.MUTANTS,
     *spark.MUTANTS,
