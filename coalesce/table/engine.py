@@ -56,6 +56,11 @@ REWRITE: Final = "rewrite"
 REMOVALS: Final = (AUTO, MARK, REWRITE)
 _MOST_DEAD: Final = {AUTO: 0.3, MARK: 1.0, REWRITE: 0.0}
 
+# A file is written again for its dead rows if they are more than this share of its rows, or if some have been dead for
+# longer than this.
+PURGE_SHARE: Final = "purge.share"
+PURGE_AGE: Final = "purge.age"
+
 # What a table's own files say about bytes per row counts for more than a sample once it has this many.
 _ENOUGH_HISTORY: Final = 100_000
 
