@@ -4,7 +4,7 @@ Engines live above this layer (`arrow/`, `spark/`) and are handed to the table w
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -208,9 +208,15 @@ class RowEngine(Engine, Protocol):
     """An engine that works in this process."""
 
     def inspect(
-        self, storage: Storage, path: str, size: int, spec: Spec, columns: ColumnHistory, whole: bool
+        self,
+        storage: Storage,
+        path: str,
+        size: int,
+        spec: Spec,
+        columns: ColumnHistory,
+        dead: Collection[LogicalTuple] | None,
     ) -> Contents:
-        """What is in a data file: read to its end, or without `whole` as far as its footer tells."""
+        """What is in a data file of which some tuples are `dead`: read to its end; with None, what its footer tells."""
 
 
 class FrameEngine(Engine, Protocol):
