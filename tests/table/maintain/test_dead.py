@@ -82,7 +82,7 @@ def test_counts_of_null_are_those_of_live_rows(tmp_path: Path) -> None:
 
 def _dead(file: DataFile, number: int, **changed: object) -> DataFile:
     dead = list(file.dead)
-    dead[number] = replace(dead[number], **changed)  # type: ignore[arg-type]
+    dead[number] = dead[number]._replace(**changed)  # type: ignore[arg-type]
     return replace(file, dead=tuple(dead))
 
 
@@ -115,7 +115,7 @@ def _both(file: DataFile) -> DataFile:
 
 def _twice(file: DataFile) -> DataFile:
     one, *others = file.dead
-    again = [replace(one, rows=one.rows - 1), DeadTuple(values=one.values, rows=1, place=len(_live(file)) + 2, since=1)]
+    again = [one._replace(rows=one.rows - 1), DeadTuple(values=one.values, rows=1, place=len(_live(file)) + 2, since=1)]
     return replace(file, dead=(*again, *others))
 
 
@@ -123,13 +123,13 @@ def _back_to_life(file: DataFile) -> DataFile:
     """A removed tuple is not among the removed any more, and nowhere else."""
     (tuple_, count), *others = _live(file)
     gone, *dead = file.dead
-    left = tuple(replace(d, place=d.place - 1) for d in dead)
+    left = tuple(d._replace(place=d.place - 1) for d in dead)
     return _with_live(replace(file, dead=left), [(tuple_, count + gone.rows), *others])
 
 
 def _place(file: DataFile) -> DataFile:
     """The places of the dead are those of others: readers would leave out others."""
-    return replace(file, dead=tuple(replace(d, place=p) for d, p in zip(file.dead, (2, 3), strict=True)))
+    return replace(file, dead=tuple(d._replace(place=p) for d, p in zip(file.dead, (2, 3), strict=True)))
 
 
 def _bounds(**changed: object) -> Change:
