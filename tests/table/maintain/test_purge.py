@@ -226,6 +226,30 @@ def test_what_is_marked_meanwhile_stays_dead(verb: str) -> None:
     assert is_clean(table)
 
 
+def test_as_many_rows_are_not_the_same_rows() -> None:
+    """Meanwhile the table is rolled back, and as many rows of another app removed: it is that one that stays dead."""
+    table = marked()
+
+    class RolledBack(ArrowEngine):
+        """Another writer takes its removal back and makes another while rows are written again, once."""
+
+        def compact(
+            self, snapshot: Snapshot, files: Sequence[DataFile], arrangement: Arrangement | None = None
+        ) -> list[DataFile]:
+            """As ever, but slower than the other."""
+            other = opened(snapshot.storage)
+            if other.version == snapshot.version.number == 3:
+                other.rollback(2)
+                other.drop_partition(app="C")
+            return super().compact(snapshot, files, arrangement)
+
+    result = Table(core_of(table).storage, Engines(RolledBack())).purge()
+    assert len(result.skipped) == 1
+    assert ids(table.refresh()) == [*range(8), *range(12, 20)]
+    table.purge()
+    assert ids(table) == [*range(8), *range(12, 20)]
+
+
 # --- purge ---------------------------------------------------------------------------------------------------------
 
 
