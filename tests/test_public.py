@@ -65,7 +65,7 @@ TABLE = [
     *("plan", "scan", "read", "last_scan", "count", "distinct", "min", "max", "partitions", "files"),
     *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
-    *("enable_feature", "replace_schema", "compact", "compact_steps", "describe_evolution"),
+    *("enable_feature", "replace_schema", "compact", "compact_steps", "purge", "purge_steps", "describe_evolution"),
     *("tag", "untag", "tags", "expire", "vacuum", "check", "repair"),
 ]
 OTHERS = {

@@ -1,6 +1,6 @@
 """The engine that needs nothing but pyarrow."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from coalesce.arrow.arrange import arrange
 from coalesce.arrow.compact import compact
@@ -13,7 +13,7 @@ from coalesce.arrow.write import write
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
-from coalesce.model.spec import Spec
+from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
@@ -66,7 +66,13 @@ class ArrowEngine:
         return ArrowScan(snapshot, plan, columns)
 
     def inspect(
-        self, storage: Storage, path: str, size: int, spec: Spec, columns: ColumnHistory, whole: bool
+        self,
+        storage: Storage,
+        path: str,
+        size: int,
+        spec: Spec,
+        columns: ColumnHistory,
+        dead: Collection[LogicalTuple] | None,
     ) -> Contents:
-        """What is in a data file: read to its end, or without `whole` as far as its footer tells."""
-        return inspect_file(storage, path, size, spec, columns, whole=whole)
+        """What is in a data file of which some tuples are `dead`: read to its end; with None, what its footer tells."""
+        return inspect_file(storage, path, size, spec, columns, dead)

@@ -1,9 +1,10 @@
 """What is in a data file, from its first page to its last: tuples, counts, statistics, columns that are none of ours.
 
-Nothing is taken from the file's entry, and no row group is in memory as a whole: rows are decoded a batch at a time.
+Nothing is taken from the file's entry but which tuples are dead, whose rows do not count in statistics. No row group is
+in memory as a whole: rows are decoded a batch at a time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -35,18 +36,24 @@ _LINEAGE: Final = (ROW_ID_FIELD, ROW_VERSION_FIELD)
 
 
 def inspect_file(
-    storage: Storage, path: str, size: int, spec: Spec, columns: ColumnHistory, *, whole: bool = True
+    storage: Storage,
+    path: str,
+    size: int,
+    spec: Spec,
+    columns: ColumnHistory,
+    dead: Collection[LogicalTuple] | None = (),
 ) -> Contents:
-    """What the file at `path`, which has `size` bytes, holds; without `whole`, as far as its footer tells.
+    """What the file at `path`, which has `size` bytes, holds; with None for the dead, as far as its footer tells.
 
     Raises `StorageError` if it cannot be read to its end.
     """
+    whole = dead is not None
     try:
         with storage.open_input(path, size=size) as source:
             parquet = pq.ParquetFile(
                 source, pre_buffer=whole, coerce_int96_timestamp_unit="us", page_checksum_verification=True
             )
-            inspector = _Inspector(parquet, spec, columns)
+            inspector = _Inspector(parquet, spec, columns, frozenset(dead or ()))
             if whole:
                 inspector.read()
             return inspector.contents(size)
@@ -57,10 +64,13 @@ def inspect_file(
 class _Inspector:
     """Goes through the rows of one file, and adds up what it sees."""
 
-    def __init__(self, parquet: pq.ParquetFile, spec: Spec, columns: ColumnHistory) -> None:
+    def __init__(
+        self, parquet: pq.ParquetFile, spec: Spec, columns: ColumnHistory, dead: frozenset[LogicalTuple]
+    ) -> None:
         self.parquet = parquet
         self.spec = spec
         self.columns = columns
+        self.dead = dead
         self.members = list(parquet.schema_arrow)
         self.ids = [_field_id(member) for member in self.members]
         self.foreign = list(_foreign(self.members, columns)) if any(i is not None for i in self.ids) else []
@@ -108,17 +118,27 @@ class _Inspector:
 
     def _read(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
-            read = {}
-            for column_id, (field, place) in self.places.items():
-                column = fitted(batch.column(place), field.type, lambda _: _nowhere, default_of)
-                self.measures[column_id].add(column)
-                read[column_id] = column
+            read = {
+                column_id: fitted(batch.column(place), field.type, lambda _: _nowhere, default_of)
+                for column_id, (field, place) in self.places.items()
+            }
+            found = None if self.tuples is None else self.tuples.add(batch.num_rows, read)
+            self._measure(read, found)
             for field, place in self.required:
                 self.nulls[field.id] += batch.column(place).null_count
-            if self.tuples is not None:
-                self.tuples.add(batch.num_rows, read)
             if self.row_ids is not None:
                 self._note_ids(batch.column(self.row_ids))
+
+    def _measure(self, columns: dict[int, pa.Array], tuples: RowTuples | None) -> None:
+        """Statistics are those of the rows that the table has; if these cannot be told, nothing is known of them."""
+        live: pa.Array | None = None
+        if self.dead and tuples is not None:
+            live = column_from(np.array([t not in self.dead for t in tuples.distinct], np.bool_)[tuples.codes])
+        elif self.dead:
+            self.measures = {}
+        for column_id, measure in self.measures.items():
+            column = columns[column_id]
+            measure.add(column if live is None else column.filter(live))
 
     def _note_ids(self, ids: pa.Array) -> None:
         highest = pc.max(ids.cast(pa.int64())).as_py()
@@ -244,22 +264,23 @@ class _TupleCounter:
         self.gave_up = False
         self._last: LogicalTuple | None = None
 
-    def add(self, rows: int, columns: dict[int, pa.Array]) -> None:
-        """Count some rows more."""
+    def add(self, rows: int, columns: dict[int, pa.Array]) -> RowTuples | None:
+        """Count some rows more, and say what they are; None if nobody can."""
         if self.gave_up:
-            return
+            return None
         # Tables without columns forget how many rows they have.
         table = pa.table({"": pa.nulls(rows)} | {f.name: columns[f.id] for f in self.schema})
         try:
             found = tuples_of(table, self.spec, self.schema)
         except SchemaError:  # a string that is not UTF-8 is no partition value
             self.gave_up = True
-            return
+            return None
         self.in_runs = self.in_runs and found.in_runs and self._goes_on(found)
         for tuple_, count in zip(found.distinct, found.counts, strict=True):
             self.counts[tuple_] = self.counts.get(tuple_, 0) + count
         self._last = found.distinct[int(found.codes[-1])]
         self.gave_up = len(self.counts) > _MOST_TUPLES
+        return found
 
     def _goes_on(self, found: RowTuples) -> bool:
         """Whether of the tuples that were seen before only the last one goes on, and does so at once."""

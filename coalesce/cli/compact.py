@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from coalesce.cli.arguments import add_predicate
@@ -32,7 +33,11 @@ def as_json(table: Table, arguments: argparse.Namespace) -> Json:
 
 def as_text(table: Table, arguments: argparse.Namespace) -> str:
     """A sentence, and a line for each reason."""
-    done = _compacted(table, arguments)
+    return told(_compacted(table, arguments))
+
+
+def told(done: CompactResult) -> str:
+    """What was done, for people."""
     if not done.files_before:
         return "nothing to do" + _rest(done)
     verb = "would become about" if done.dry_run else "became"
@@ -53,9 +58,14 @@ def _compacted(table: Table, arguments: argparse.Namespace) -> CompactResult:
     asked = {"where": arguments.predicate, "target": arguments.target, "max_bytes": arguments.max_bytes}
     if arguments.dry_run:
         return table.compact(**asked, dry_run=True)
+    return shown(table, table.compact_steps(**asked))
+
+
+def shown(table: Table, under_way: Iterator[Step]) -> CompactResult:
+    """Take every step, and show meanwhile how far it is."""
     began, steps, moved = time.perf_counter(), list[Step](), 0
     with Progress("MB written again") as progress:
-        for step in table.compact_steps(**asked):
+        for step in under_way:
             steps.append(step)
             moved += step.bytes_moved
             progress(-(-moved // _MB), -(-(moved + step.bytes_left) // _MB))

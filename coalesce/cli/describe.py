@@ -13,6 +13,7 @@ from coalesce.model.spec import field_text
 from coalesce.model.types import AtomicType, Value
 from coalesce.model.version import Version
 from coalesce.plan.report import counted, human_bytes
+from coalesce.table.from_metadata import dead_bytes
 from coalesce.table.table import Table
 
 HELP = "columns, partition fields, rule and size"
@@ -34,8 +35,10 @@ def as_json(table: Table, arguments: argparse.Namespace) -> Json:  # noqa: ARG00
         "committed": version.committed.isoformat(timespec="milliseconds"),
         "operation": version.operation,
         "rows": version.rows,
+        "dead_rows": version.dead_rows,
         "files": version.files,
         "bytes": version.bytes,
+        "dead_bytes": _dead_bytes(table),
         "manifests": len(version.manifests),
         "columns": [{"id": f.id, "name": f.name, "type": str(f.type), "required": f.required} for f in version.schema],
         "partition_by": _partition_by(version),
@@ -55,6 +58,7 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:  # noqa: ARG001
         ("table", table.location),
         ("version", f"{version.number}, {version.operation}, {version.committed:%Y-%m-%d %H:%M:%S} UTC"),
         ("holds", _size(version)),
+        *([("removed", _dead(table))] if version.dead_rows else []),
         ("partitioned by", ", ".join(_partition_by(version)) + _earlier(len(version.specs), "spec")),
         ("rule", cut(rule_text(version.rule, version), _LONGEST_RULE) + _earlier(len(version.rules), "rule")),
         *(("property", f"{key} = {value}") for key, value in sorted(version.properties.items())),
@@ -110,6 +114,15 @@ def _size(version: Version) -> str:
         f"{counted(version.rows, 'row')} in {counted(version.files, 'file')}, {human_bytes(version.bytes)}; "
         f"{counted(len(version.manifests), 'manifest')}"
     )
+
+
+def _dead(table: Table) -> str:
+    rows = counted(table.state.dead_rows, "row")
+    return f"{rows} that still lie in files, about {human_bytes(_dead_bytes(table))}; purge writes those files again"
+
+
+def _dead_bytes(table: Table) -> int:
+    return dead_bytes(table.plan()) if table.state.dead_rows else 0  # entries are read only where they have to be
 
 
 def _earlier(count: int, what: str) -> str:

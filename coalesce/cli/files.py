@@ -42,11 +42,16 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
 
 
 def listing(files: Sequence[DataFile], version: Version) -> str:
-    """Files as a table. Of a path it shows what the physical partition does not say: which write, which file."""
-    header = ("rows", "bytes", "tuples", "version", "physical partition", "file")
+    """Files as a table. Of a path it shows what the physical partition does not say: which write, which file.
+
+    How many rows are dead is only shown where some are.
+    """
+    some_dead = any(f.dead_rows for f in files)
+    header = ("rows", *(["dead rows"] if some_dead else []), "bytes", "tuples", "version", "physical partition", "file")
     rows = [
         (
             number(f.rows),
+            *([number(f.dead_rows)] if some_dead else []),
             human_bytes(f.bytes),
             number(len(f.tuples) if f.trusted and f.tuples is not None else None),
             number(f.added_version),
@@ -55,7 +60,7 @@ def listing(files: Sequence[DataFile], version: Version) -> str:
         )
         for f in files
     ]
-    return grid(header, rows, right=header[:4])
+    return grid(header, rows, right=header[:-2])
 
 
 def _short(path: str) -> str:
@@ -74,6 +79,7 @@ def _as_data(file: DataFile, version: Version) -> Json:
         "physical_key": key_as_data(version.spec_by_id(file.spec_id), version.schema, file.physical_key),
         "tuples": len(file.tuples) if file.trusted and file.tuples is not None else None,
         "rows": file.rows,
+        "dead_rows": file.dead_rows,
         "bytes": file.bytes,
         "added_version": file.added_version,
     }

@@ -32,7 +32,10 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
     """A line for each version, or for each generation."""
     if arguments.specs:
         return _generations(table)
-    header = ("version", "committed (UTC)", "operation", "files", "rows", "changed files", "changed rows")
+    versions = table.history(arguments.limit)
+    some_dead = any(v.dead_rows for v in versions)  # a column that says nothing of most tables
+    dead = ["dead rows"] if some_dead else []
+    header = ("version", "committed (UTC)", "operation", "files", "rows", *dead, "changed files", "changed rows")
     rows = [
         (
             str(v.number),
@@ -40,10 +43,11 @@ def as_text(table: Table, arguments: argparse.Namespace) -> str:
             cut(v.operation),
             number(v.files),
             number(v.rows),
+            *([number(v.dead_rows)] if some_dead else []),
             _change(v, "files"),
             _change(v, "rows"),
         )
-        for v in table.history(arguments.limit)
+        for v in versions
     ]
     return grid(header, rows, right=("version", *header[3:]))
 
@@ -81,6 +85,7 @@ def _as_data(version: Version) -> Json:
         "operation": version.operation,
         "files": version.files,
         "rows": version.rows,
+        "dead_rows": version.dead_rows,
         "bytes": version.bytes,
         "summary": dict(version.summary),
     }

@@ -95,6 +95,17 @@ class Entries:
         lists = whole(self.core.column(DEAD))
         return _sums(numbers(lists.values.field("rows")), numbers(lists.offsets))
 
+    @cached_property
+    def dead_since(self) -> np.ndarray:
+        """When the first rows of each file were removed that still lie in it, in milliseconds since 1970."""
+        found = np.full(len(self), np.iinfo(np.int64).max)
+        if DEAD in self.core.column_names:
+            lists = whole(self.core.column(DEAD))
+            offsets, since = numbers(lists.offsets), numbers(lists.values.field("since"))
+            file = np.repeat(np.arange(len(self)), np.diff(offsets))
+            np.minimum.at(found, file, since[offsets[0] : offsets[-1]])
+        return found
+
     def file(self, index: int) -> DataFile:
         """Entry number `index` as an object."""
         return self.files(np.array([index]))[0]

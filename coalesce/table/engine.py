@@ -4,7 +4,7 @@ Engines live above this layer (`arrow/`, `spark/`) and are handed to the table w
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -55,6 +55,11 @@ MARK: Final = "mark"
 REWRITE: Final = "rewrite"
 REMOVALS: Final = (AUTO, MARK, REWRITE)
 _MOST_DEAD: Final = {AUTO: 0.3, MARK: 1.0, REWRITE: 0.0}
+
+# A file is written again for its dead rows if they are more than this share of its rows, or if some have been dead for
+# longer than this.
+PURGE_SHARE: Final = "purge.share"
+PURGE_AGE: Final = "purge.age"
 
 # What a table's own files say about bytes per row counts for more than a sample once it has this many.
 _ENOUGH_HISTORY: Final = 100_000
@@ -203,9 +208,15 @@ class RowEngine(Engine, Protocol):
     """An engine that works in this process."""
 
     def inspect(
-        self, storage: Storage, path: str, size: int, spec: Spec, columns: ColumnHistory, whole: bool
+        self,
+        storage: Storage,
+        path: str,
+        size: int,
+        spec: Spec,
+        columns: ColumnHistory,
+        dead: Collection[LogicalTuple] | None,
     ) -> Contents:
-        """What is in a data file: read to its end, or without `whole` as far as its footer tells."""
+        """What is in a data file of which some tuples are `dead`: read to its end; with None, what its footer tells."""
 
 
 class FrameEngine(Engine, Protocol):

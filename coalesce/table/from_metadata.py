@@ -71,6 +71,16 @@ def count_rows(plan: Plan, scan: ScanPlan) -> int:
     return total
 
 
+def dead_bytes(plan: Plan) -> int:
+    """About how many bytes of the plan's files are taken by rows that the table has no more."""
+    total = 0
+    for planned in plan.manifests:
+        index, files = planned.index, planned.files
+        dead, rows = index.entries.dead_rows[files], index.physical_rows[files]
+        total += int((index.bytes[files] * dead // np.maximum(rows, 1)).sum())
+    return total
+
+
 def distinct_values(plan: Plan, column: Field, scan: ScanPlan) -> list[Value]:
     """The distinct values of a column in the matching rows, NULL among them, in order."""
     found: dict[Hashable, Value] = {}

@@ -39,8 +39,9 @@ class TableKeeper(TableWriter):
         """Write files again that had better lie otherwise: the rows stay what they are, and keep their ids.
 
         That is small files that can be merged; files of older partition fields and rules; files that hold a logical
-        partition which has become large, or small, since; and files that have rows of the same logical partitions. Done
-        a second time, it finds nothing to do. Others may write meanwhile: what they append is left for the next time,
+        partition which has become large, or small, since; files that have rows of the same logical partitions; and
+        files with many rows that were removed, or some that were removed long ago (`purge.share`, `purge.age`). Done a
+        second time, it finds nothing to do. Others may write meanwhile: what they append is left for the next time,
         what they remove stays removed, and is reported as `skipped`. With `spark=` the work is Spark's, unless it is
         little.
 
@@ -82,8 +83,51 @@ class TableKeeper(TableWriter):
         """
         return self._compaction(where, target, max_bytes, parse_bytes(step_bytes, least=1)).steps()
 
+    def purge(self, where: Where = None, *, dry_run: bool = False) -> CompactResult:
+        """Write every file again that has rows which were removed, without them: now, and not when it is worth it.
+
+        To remove logical partitions from shared files only marks them, and their rows stay in the files until those are
+        written again. After a purge no file of the newest version has any; older versions name the old files until
+        they expire, and `vacuum` deletes those. The rows that are left stay what they are, and keep their ids.
+
+        * `where`: only files of which removed rows may match, as far as their logical partitions tell.
+        * `dry_run`: only say what would be done.
+
+        Raises `PredicateError`.
+
+        >>> _ = table.set_properties({"remove.by": "mark"})
+        >>> table.drop_partition(dt=date(2026, 5, 17), app="tiny").files_added
+        0
+        >>> table.state.rows, table.state.dead_rows
+        (3, 1)
+        >>> table.purge().reasons
+        {'with rows that were removed': 1}
+        >>> table.state.rows, table.state.dead_rows
+        (3, 0)
+        """
+        compaction = self._compaction(where, purging=True)
+        return compaction.dry() if check_flag(dry_run, "dry_run=") else run(compaction)
+
+    def purge_steps(self, where: Where = None) -> Iterator[Step]:
+        """Do what `purge` does, one commit for each step that is taken.
+
+        * `where`: as for `purge`.
+
+        Raises what `purge` raises.
+
+        >>> [step.files_before for step in table.purge_steps()]
+        []
+        """
+        return self._compaction(where, purging=True).steps()
+
     def _compaction(
-        self, where: Where, target: int | str | None, max_bytes: int | str | None, step_bytes: int = STEP_BYTES
+        self,
+        where: Where,
+        target: int | str | None = None,
+        max_bytes: int | str | None = None,
+        step_bytes: int = STEP_BYTES,
+        *,
+        purging: bool = False,
     ) -> Compaction:
         core = self._core
         limits = Limits(bytes=step_bytes)
@@ -94,6 +138,7 @@ class TableKeeper(TableWriter):
             target=None if target is None else parse_bytes(target, least=1),
             max_bytes=None if max_bytes is None else parse_bytes(max_bytes),
             limits=limits if core.engines.frames is None else replace(limits, in_memory=step_bytes),
+            purging=purging,
         )
 
     # --- which versions are kept -----------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ _FILE: Final = pa.schema(
     [
         ("path", pa.string()),
         ("rows", pa.int64()),
+        ("dead_rows", pa.int64()),
         ("bytes", pa.int64()),
         ("spec_id", pa.int64()),
         ("rule_id", pa.int64()),
@@ -44,6 +45,7 @@ _VERSION: Final = pa.schema(
         ("operation", pa.string()),
         *((name, pa.int64()) for name in _COUNTS),
         ("rows", pa.int64()),
+        ("dead_rows", pa.int64()),
         ("files", pa.int64()),
         ("bytes", pa.int64()),
         ("commit_id", pa.string()),
@@ -155,6 +157,7 @@ def _version_table(versions: Sequence[Version]) -> pa.Table:
             "operation": v.operation,
             **{name: count if isinstance(count := v.summary.get(name), int) else None for name in _COUNTS},
             "rows": v.rows,
+            "dead_rows": v.dead_rows,
             "files": v.files,
             "bytes": v.bytes,
             "commit_id": v.commit_id,

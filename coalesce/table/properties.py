@@ -4,6 +4,7 @@ Names under the library's own prefixes are checked when they are set, not when t
 ignored for ever, and a bad value would fail every later write. All other names belong to the users.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -16,11 +17,14 @@ from coalesce.table.engine import (
     AUTO_COMPACT_FILES,
     BUFFER_BYTES,
     LAYOUTS,
+    PURGE_AGE,
+    PURGE_SHARE,
     REMOVALS,
     REMOVE_BY,
     TARGET_FILE_BYTES,
     WRITE_LAYOUT,
 )
+from coalesce.table.maintain.retention import duration
 
 _PREFIXES: Final = ("write.", "remove.", "purge.", "coalesce.")
 
@@ -84,13 +88,25 @@ def _check_number(name: str, text: str) -> None:
         raise InvalidArgument(f"the property {name!r} is a number of files, 2 or more, not {shown(text)}.")
 
 
+def _check_share(name: str, text: str) -> None:
+    if _SHARE.fullmatch(text) is None or not 0 <= float(text) <= 1:
+        raise InvalidArgument(f"the property {name!r} is a share of a file's rows from 0 to 1, not {shown(text)}.")
+
+
+def _check_duration(name: str, text: str) -> None:
+    duration(text, f"the property {name!r}")
+
+
 _MOST_FILES: Final = 10**6
+_SHARE: Final = re.compile(r"\d(\.\d{1,9})?", re.ASCII)
 
 _KNOWN: Final[dict[str, Callable[[str, str], None]]] = {
     TARGET_FILE_BYTES: _check_size,
     BUFFER_BYTES: _check_size,
     WRITE_LAYOUT: _check_layout,
     REMOVE_BY: _check_removal,
+    PURGE_SHARE: _check_share,
+    PURGE_AGE: _check_duration,
     AUTO_COMPACT: _check_flag,
     AUTO_COMPACT_FILES: _check_number,
     AUTO_COMPACT_BYTES: _check_size,

@@ -56,7 +56,10 @@ class Table(TableKeeper):
         * `properties`: `write.target-file-bytes` (such as `"64MB"`), `write.buffer-bytes` (how much of a stream of rows
           is gathered before it is written), `write.layout` (`counted` or `known`), `write.auto-compact` (`true`: after
           a write, small files are merged where there are more than `write.auto-compact-files` of about the same size,
-          16 unless said, up to `write.auto-compact-bytes`, 256 MB), and texts of your own.
+          16 unless said, up to `write.auto-compact-bytes`, 256 MB), `remove.by` (`auto`, `mark` or `rewrite`: how
+          logical partitions leave files that they share), `purge.share` and `purge.age` (`compact` writes files again
+          of which more than this share is dead, `"0.1"` unless said, or some for longer than this, such as `"30d"`),
+          and texts of your own.
 
         Raises `InvalidArgument` for one that the library would read and does not know, and `CommitConflict`.
 

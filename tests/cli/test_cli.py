@@ -79,8 +79,9 @@ def test_describe_says_what_the_table_is(events: Path, capsys: pytest.CaptureFix
     assert lines[0].split() == ["table", str(events)]
     assert re.match(r"version +2, drop_partition, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", lines[1])
     assert lines[2].startswith("holds           16 rows in 2 files, ")
-    assert lines[3].split() == ["partitioned", "by", "dt,", "app"]
-    assert lines[4].endswith('small("app", below="1MB", group="[#small]")')
+    assert lines[3].startswith("removed         2 rows that still lie in files, about ")
+    assert lines[4].split() == ["partitioned", "by", "dt,", "app"]
+    assert lines[5].endswith('small("app", below="1MB", group="[#small]")')
     assert lines[-3:] == [" 1  dt      date", " 2  app     string", " 3  amount  int64"]
 
 
@@ -143,7 +144,7 @@ def test_files_shows_physical_partitions_and_paths(events: Path, capsys: pytest.
     listed = answer(capsys, "files", events).splitlines()
     assert len(listed) == 3
     assert max(len(line) for line in listed) <= 100
-    assert re.split(r"  +", listed[1].strip())[4] == "dt=2026-05-17 app=[#small]"
+    assert re.split(r"  +", listed[1].strip())[5] == "dt=2026-05-17 app=[#small]"
     paths = answer(capsys, "files", events, "--paths").split()
     assert len(paths) == 2
     assert all((events / path).is_file() for path in paths)
@@ -159,7 +160,7 @@ def test_history_is_newest_first(events: Path, capsys: pytest.CaptureFixture[str
     """Each version with what it changed; a limit and an older version leave some out."""
     listed = answer(capsys, "history", events).splitlines()
     assert [line.split()[0] for line in listed] == ["version", "2", "1", "0"]
-    assert listed[1].split()[3:] == ["drop_partition", "2", "16", "+2", "-2", "-2"]
+    assert listed[1].split()[3:] == ["drop_partition", "2", "16", "2", "-2"]
     assert len(answer(capsys, "history", events, "--limit", 1).splitlines()) == 2
     assert len(answer(capsys, "history", events, "--version", 1).splitlines()) == 3
 
@@ -185,8 +186,10 @@ def test_the_past_can_be_looked_at(events: Path, capsys: pytest.CaptureFixture[s
                 "committed": "str",
                 "operation": "str",
                 "rows": "int",
+                "dead_rows": "int",
                 "files": "int",
                 "bytes": "int",
+                "dead_bytes": "int",
                 "manifests": "int",
                 "columns": [{"id": "int", "name": "str", "type": "str", "required": "bool"}],
                 "partition_by": ["str"],
@@ -226,6 +229,7 @@ def test_the_past_can_be_looked_at(events: Path, capsys: pytest.CaptureFixture[s
                         "physical_key": {"dt": {"value": "str"}, "app": {"group": "str"}},
                         "tuples": "int",
                         "rows": "int",
+                        "dead_rows": "int",
                         "bytes": "int",
                         "added_version": "int",
                     }
@@ -242,6 +246,7 @@ def test_the_past_can_be_looked_at(events: Path, capsys: pytest.CaptureFixture[s
                         "operation": "str",
                         "files": "int",
                         "rows": "int",
+                        "dead_rows": "int",
                         "bytes": "int",
                         "summary": {
                             "files_added": "int",
@@ -250,7 +255,6 @@ def test_the_past_can_be_looked_at(events: Path, capsys: pytest.CaptureFixture[s
                             "files_removed": "int",
                             "rows_removed": "int",
                             "bytes_removed": "int",
-                            "rows_rewritten": "int",
                         },
                     }
                 ]
@@ -413,3 +417,47 @@ def test_compact_says_what_it_would_do_and_does_it(capsys: pytest.CaptureFixture
     assert complaint(capsys, "compact", tmp_path / "t", "--target", "much") == (
         "coalesce: 'much' is not a size; write a number of bytes or \"64MB\".\n"
     )
+
+
+@pytest.fixture
+def partly_dead(tmp_path: Path) -> Path:
+    """Two days of three apps that share files; of the first day one is gone, and its rows still lie there."""
+    schema = pa.schema([("dt", pa.int64()), ("app", pa.string())])
+    table = coalesce.create(tmp_path / "t", schema, partition_by=["dt", "app"], rule=coalesce.small("app"))
+    table.set_properties({"remove.by": "mark"})
+    table.append([{"dt": day, "app": app} for day in (1, 2) for app in "ABC" for _ in range(4)])
+    table.drop_partition(dt=1, app="B")
+    return tmp_path / "t"
+
+
+def test_dead_rows_are_shown(capsys: pytest.CaptureFixture[str], partly_dead: Path) -> None:
+    """Of the table, of each file and of each version, where there are any; and not a word where there are none."""
+    (file, other) = json.loads(answer(capsys, "files", partly_dead, "--json"))["files"]
+    assert (file["rows"], file["dead_rows"], other["rows"], other["dead_rows"]) == (8, 4, 12, 0)
+    described = json.loads(answer(capsys, "describe", partly_dead, "--json"))
+    assert (described["rows"], described["dead_rows"], described["dead_bytes"]) == (20, 4, file["bytes"] // 3)
+    about = answer(capsys, "describe", partly_dead)
+    assert re.search(r"^removed +4 rows that still lie in files, about [0-9.]+ \w+; purge writes", about, re.MULTILINE)
+    assert re.search(r"rows +dead rows +bytes.*\n +8 +4 .*\n +12 +0 ", answer(capsys, "files", partly_dead))
+    newest = answer(capsys, "history", partly_dead).splitlines()[1]
+    assert newest.split()[3:] == ["drop_partition", "2", "20", "4", "-4"]
+    versions = json.loads(answer(capsys, "history", partly_dead, "--json"))["versions"]
+    assert [v["dead_rows"] for v in versions] == [4, 0, 0, 0]
+    listed = coalesce.open(partly_dead)
+    assert listed.files().to_arrow().column("dead_rows").to_pylist() == [4, 0]
+    assert listed.history().to_arrow().column("dead_rows").to_pylist() == [4, 0, 0, 0]
+    for verb in ("describe", "files", "history"):
+        assert not re.search(r"dead rows|removed +\d", answer(capsys, verb, partly_dead, "--version", "2"))
+
+
+def test_purge_says_what_it_would_do_and_does_it(capsys: pytest.CaptureFixture[str], partly_dead: Path) -> None:
+    """Where it is asked for: by what was removed, not by what is there."""
+    assert answer(capsys, "purge", partly_dead, "--where", "app = 'A'") == "nothing to do\n"
+    would = answer(capsys, "purge", partly_dead, "--where", "app = 'B'", "--dry-run")
+    assert re.match(r"1 files \(.*\) would become about 1\n  1 with rows that were removed\n", would)
+    did = answer(capsys, "purge", partly_dead)
+    assert re.match(r"1 files \(.*\) became 1 \(.*\) in 1 commit\n  1 with rows that were removed\n", did)
+    again = json.loads(answer(capsys, "purge", partly_dead, "--json"))
+    assert (again["files_before"], again["version"]) == (0, 4)
+    assert coalesce.open(partly_dead).state.dead_rows == 0
+    assert complaint(capsys, "purge", partly_dead, "--where", "apps = 1").startswith("coalesce: ")

@@ -6,6 +6,7 @@ WORTH = "tests/table/maintain/test_worth.py"
 RACES = "tests/table/maintain/test_compact_races.py"
 AUTO = "tests/table/maintain/test_auto.py"
 ARRANGE = "tests/arrow/test_arrange.py"
+PURGE = "tests/table/maintain/test_purge.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -47,6 +48,30 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if file.places is None and not entry.complete:\n",
         tests=(f"{ARRANGE}::test_files_without_order_are_put_in_order",),
         seen="rows of a file that Spark wrote get the ids, or the entry, of others",
+    ),
+    Mutant(
+        name="compact: dead rows go only where something else is gained",
+        file="coalesce/table/maintain/worth.py",
+        old="    return [*_moved(placed, rest, target, limits), *by_use]\n",
+        new="    return by_use\n",
+        tests=(f"{PURGE}::test_compaction_writes_files_again_that_are_too_dead",),
+        seen="what was removed stays in the files for ever",
+    ),
+    Mutant(
+        name="compact: dead rows weigh as much as others",
+        file="coalesce/table/maintain/worth.py",
+        old="    small = held.live_bytes[members] < SMALL_SHARE * target\n",
+        new="    small = held.bytes[members] < SMALL_SHARE * target\n",
+        tests=(f"{PURGE}::test_dead_rows_do_not_make_a_file_large",),
+        seen="files that are mostly dead are never merged",
+    ),
+    Mutant(
+        name="purge: files are found by what is alive in them",
+        file="coalesce/table/maintain/purge.py",
+        old="    index = ManifestIndex(_of_the_dead(planned.index.entries))\n",
+        new="    index = planned.index\n",
+        tests=(f"{PURGE}::test_a_purge_of_some_goes_by_what_is_dead",),
+        seen="a tenant that was removed is not purged when it is asked for, and says so nowhere",
     ),
     Mutant(
         name="auto-compact: a failure is the write's",

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 CHECK = "tests/table/maintain/test_check.py"
 REPAIR = "tests/table/maintain/test_repair.py"
+DEAD = "tests/table/maintain/test_dead.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -53,6 +54,30 @@ MUTANTS: tuple[Mutant, ...] = (
         new="tuple_rows=found.tuple_rows,",
         tests=(f"{REPAIR}::test_a_file_that_promises_an_order_it_does_not_have",),
         seen="a repaired table gives the rows of one logical partition for those of another",
+    ),
+    Mutant(
+        name="repair: dead tuples are alive again",
+        file="coalesce/table/maintain/contents.py",
+        old="    live = [(t, n) for t, n in told if t not in since]\n",
+        new="    live = [(t, n) for t, n in told if n]\n",
+        tests=(f"{DEAD}::test_what_is_dead_stays_dead",),
+        seen="a repair brings back what was removed",
+    ),
+    Mutant(
+        name="check: ids of dead rows are free",
+        file="coalesce/table/maintain/survey.py",
+        old="    rows = arrays[0] + entries.dead_rows\n",
+        new="    rows = arrays[0]\n",
+        tests=(f"{DEAD}::test_ids_of_dead_rows_are_given_out",),
+        seen="two rows of a table have one id, and the check says that all is well",
+    ),
+    Mutant(
+        name="check: statistics are compared with dead rows, too",
+        file="coalesce/arrow/inspect.py",
+        old="            measure.add(column if live is None else column.filter(live))\n",
+        new="            measure.add(column)\n",
+        tests=(f"{DEAD}::test_bounds_of_the_live_rows_will_do", f"{DEAD}::test_counts_of_null_are_those_of_live_rows"),
+        seen="a sound table is said to be wrong",
     ),
     Mutant(
         name="repair: swapped files are taken for wrong entries",

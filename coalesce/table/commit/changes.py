@@ -5,9 +5,12 @@ Versions are compared by the manifests they name. Most are in both, and are not 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from coalesce.errors import CoalesceError
+from coalesce.model.columns import whole
+from coalesce.model.entries import DEAD
 from coalesce.model.version import Version
 from coalesce.table.commit.manifests import Manifests
 
@@ -17,19 +20,39 @@ REPAIR: Final = "repair"  # the operation that makes entries anew: files and row
 
 def lost_rows(old: Version, new: Version, manifests: Manifests) -> dict[str, int | None]:
     """The files of `old` of which `new` has other rows, and how many it has: None where it does not have the file."""
-    before = rows_only_in(old, new, manifests)
-    after = rows_only_in(new, old, manifests) if before else {}
-    return {path: after.get(path) for path, rows in before.items() if after.get(path) != rows}
+    before, dead = _rows_and_dead(old, new, manifests)
+    after, now_dead = _rows_and_dead(new, old, manifests) if before else ({}, {})
+    # As many rows may be others: after a rollback, other tuples may have died.
+    other = {path for path, places in dead.items() if now_dead.get(path) != places}
+    return {path: after.get(path) for path, rows in before.items() if after.get(path) != rows or path in other}
 
 
 def rows_only_in(version: Version, other: Version, manifests: Manifests) -> dict[str, int]:
     """The files in those manifests of `version` that `other` does not name, each with its rows that are not dead."""
+    return _rows_and_dead(version, other, manifests)[0]
+
+
+def _rows_and_dead(
+    version: Version, other: Version, manifests: Manifests
+) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """The same, and the places of the dead tuples of those files that have some."""
     elsewhere = {ref.path for ref in other.manifests}
     own = [ref for ref in version.manifests if ref.path not in elsewhere]
-    found: dict[str, int] = {}
+    rows: dict[str, int] = {}
+    dead: dict[str, list[int]] = {}
     for index in manifests.load_all(own, version):
-        found |= zip(index.entries.core.column("path").to_pylist(), index.rows.tolist(), strict=True)
-    return found
+        core = index.entries.core
+        paths = core.column("path").to_pylist()
+        rows |= zip(paths, index.rows.tolist(), strict=True)
+        if DEAD in core.column_names:
+            lists = whole(core.column(DEAD))
+            places, offsets = lists.values.field("place"), lists.offsets.to_pylist()
+            dead |= {
+                path: places[begin:end].to_pylist()
+                for path, (begin, end) in zip(paths, pairwise(offsets), strict=True)
+                if end > begin
+            }
+    return rows, dead
 
 
 # --- a stream of new rows ----------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ Footer = Callable[[int, Spec], Contents]
 
 
 def _footer(survey: Survey, sizes: Integers, inspect: Inspect, file: int, spec: Spec) -> Contents:
-    return inspect(survey.storage, survey.paths[file], int(sizes[file]), spec, survey.columns, False)
+    return inspect(survey.storage, survey.paths[file], int(sizes[file]), spec, survey.columns, None)
 
 
 def _has_own_ids(footer: Footer, file: int, spec: Spec) -> bool:

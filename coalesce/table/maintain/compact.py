@@ -2,7 +2,8 @@
 
 It is planned in rounds, each from the newest version, until nothing is left that was there at the beginning. A process
 that stops between two steps, or dies within one, leaves a table that is whole, with less left to do. Others may append
-meanwhile; what they remove is left to them, and reported. Rows keep their ids.
+meanwhile; what they remove is left to them, and reported. Rows keep their ids. A purge is such a run that is about dead
+rows alone.
 """
 
 import time
@@ -25,7 +26,8 @@ from coalesce.table.commit.changes import COMPACT, lost_rows
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.core import Core
 from coalesce.table.maintain.held import Held, held
-from coalesce.table.maintain.worth import Job, Limits, joined, packed, worth_doing
+from coalesce.table.maintain.purge import due, with_dead
+from coalesce.table.maintain.worth import Job, Limits, joined, packed, without_dead, worth_doing
 from coalesce.table.result import WriteResult
 
 # What one run has written it writes again only so often: moved, merged, and merged once more with what came of others.
@@ -87,7 +89,7 @@ class CompactResult:
 
 @dataclass
 class Compaction:
-    """A run: what it was asked for, and what it has done so far.
+    """A run: what it was asked for, and what it has done so far. One that is `purging` takes files with dead rows only.
 
     Only files that were there when it began, and those it has written, are looked at: with a writer that never rests it
     would otherwise never end.
@@ -98,6 +100,7 @@ class Compaction:
     target: int | None = None
     max_bytes: int | None = None
     limits: Limits = field(default_factory=Limits)
+    purging: bool = False
     _began: int = -1
     _times: dict[str, int] = field(default_factory=dict)  # how often the rows of a file of this run were written
     _moved: int = 0
@@ -133,7 +136,7 @@ class Compaction:
             files_before=sum(len(job.files) for job in jobs),
             files_after=sum(job.files_after for job in jobs),
             bytes_moved=chosen,
-            bytes_written=chosen,
+            bytes_written=sum(int(planned.live_bytes[job.files].sum()) for job in jobs),
             bytes_left=left - chosen,
             rows=sum(int(planned.rows[job.files].sum()) for job in jobs),
             reasons=_summed(job.reasons for job in jobs),
@@ -151,21 +154,27 @@ class Compaction:
         limits, room = self.limits, None if self.max_bytes is None else self.max_bytes - self._moved
         if room is not None:
             limits = replace(limits, bytes=min(limits.bytes, max(room, 1)))
-        found = worth_doing(planned, self._among(planned), snapshot.target_file_bytes, limits)
+        among, target = self._among(planned), snapshot.target_file_bytes
+        if self.purging:
+            found = without_dead(planned, among, target, limits)
+        else:
+            too_dead = due(planned, core.version.properties, time.time_ns() // 1_000_000)
+            found = worth_doing(planned, among, target, limits, too_dead)
         return planned, _within(found, room), sum(job.bytes for job in found)
 
     def _among(self, planned: Held) -> Mask:
         """The files that this run may write again."""
         predicate = self.where()
         everything = np.ones(len(planned.rows), np.bool_)
-        among = everything if predicate == TRUE else _matching(planned, self.core.plan(predicate))
+        everywhere = self.purging or predicate == TRUE
+        among = everything if everywhere else _matching(planned, self.core.plan(predicate))
         later = np.flatnonzero(planned.added > self._began)
         own = [0 < self._times.get(path, 0) < _MOST_TIMES for path in planned.paths(later)]
         among[later] = own
         if self._gave_way:
             files = np.flatnonzero(among)
             among[files] = [path not in self._gave_way for path in planned.paths(files)]
-        return among
+        return among & with_dead(planned, predicate) if self.purging else among
 
     def step(self, planned: Held, jobs: list[Job], left: int) -> Step:
         """Do some jobs in one commit; those whose files others have removed are left out."""
@@ -201,6 +210,8 @@ class Compaction:
         transaction.add(written)
         transaction.remove(files, copied=True)
         transaction.rewritten = sum(f.rows for f in written)
+        if purged := sum(f.dead_rows for f in files):
+            transaction.summary["rows_purged"] = purged
 
     def _done(
         self,

@@ -1,6 +1,6 @@
 """Every data file beside what entries say of it, a few at a time; and files that lie in each other's place."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,12 +10,12 @@ import numpy as np
 
 from coalesce.errors import CoalesceError, FileMissing
 from coalesce.model.datafile import DataFile
-from coalesce.model.spec import Spec
+from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.storage.base import Storage
 from coalesce.table.layout import one_nan
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.columns import ColumnHistory
-from coalesce.table.maintain.contents import MENDABLE, Contents, Difference, differences
+from coalesce.table.maintain.contents import MENDABLE, Contents, Difference, dead_of, differences
 from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.row_ids import beyond
 from coalesce.table.maintain.survey import Draft, Integers, Survey, in_order
@@ -24,8 +24,9 @@ _READERS: Final = 4  # files that are read at the same time: decoding runs outsi
 
 ABSENT: Final = -1  # the size of a file that is not there
 
-# What is in a file of so many bytes, as an engine reads it: to its end, or as far as its footer tells.
-Inspect = Callable[[Storage, str, int, Spec, ColumnHistory, bool], Contents]
+# What is in a file of so many bytes, of which some tuples are dead, as an engine reads it: to its end, or, without a
+# word of those, as far as its footer tells.
+Inspect = Callable[[Storage, str, int, Spec, ColumnHistory, Collection[LogicalTuple] | None], Contents]
 
 
 @dataclass(eq=False)
@@ -72,7 +73,7 @@ def _compare(
     entry, spec = compared.entry, compared.spec
     try:
         size = int(sizes[numbers[entry.path]])
-        contents = inspect(survey.storage, entry.path, size, spec, survey.columns, True)
+        contents = inspect(survey.storage, entry.path, size, spec, survey.columns, dead_of(entry))
     except FileMissing:
         compared.different = [Difference(kinds.MISSING_FILE, "the data file is missing")]
         return compared
@@ -93,7 +94,7 @@ def fingerprint(entry: DataFile) -> int:
     tuples = None if entry.tuples is None else tuple(map(one_nan, entry.tuples))
     key = None if entry.physical_key is None else one_nan(entry.physical_key)  # type: ignore[arg-type]
     counts = entry.tuple_rows, entry.complete, entry.rows, entry.bytes, entry.spec_id
-    return hash((tuples, key, counts, frozenset(entry.statistics.items())))
+    return hash((tuples, key, counts, entry.dead, frozenset(entry.statistics.items())))
 
 
 def drafts_of(survey: Survey, compared: list[Compared]) -> Iterator[Draft]:
@@ -124,7 +125,7 @@ def swaps(survey: Survey, compared: list[Compared]) -> Iterator[tuple[int, int]]
     """Pairs of files, each in both orders, of which each holds exactly what the entry of the other says."""
     by_look: dict[tuple[int, int, int], list[int]] = {}
     for number, one in enumerate(compared):
-        by_look.setdefault((one.entry.spec_id, one.entry.rows, one.entry.bytes), []).append(number)
+        by_look.setdefault((one.entry.spec_id, one.entry.physical_rows, one.entry.bytes), []).append(number)
     for number, one in enumerate(compared):
         if one.contents is None:
             continue

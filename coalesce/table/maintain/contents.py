@@ -1,7 +1,8 @@
 """What is in a data file, beside what its entry says of it: where the two differ.
 
 An engine reads the file and knows nothing of the entry; here the two are compared, and nothing is read. What an entry
-does not say cannot be wrong.
+does not say cannot be wrong. Of an entry with dead tuples, the file has those and the live ones, and nothing else; all
+else is said of the live rows.
 """
 
 from collections import Counter
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from coalesce.model.datafile import ColumnStatistics, DataFile
+from coalesce.model.datafile import ColumnStatistics, DataFile, DeadTuple
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.types import AtomicType, Value, is_atomic
@@ -27,9 +28,10 @@ class Contents:
 
     `tuples` are those of the spec of its entry, in order of first appearance, `tuple_rows` how many rows each has; None
     if the file lacks a column that they are made of. `in_runs` says whether the rows of each lie together, and
-    `claims_order` whether the file says so. `exact` has the statistics of its columns as they are, `statistics` as an
-    entry holds them. `foreign` and `nulls` are sentences about columns that are none of the table's, and about required
-    ones that hold NULL. `own_ids` says whether every row has an id of its own in the file.
+    `claims_order` whether the file says so. `exact` has the statistics of its columns as they are, without the rows of
+    dead tuples, `statistics` as an entry holds them. `foreign` and `nulls` are sentences about columns that are none of
+    the table's, and about required ones that hold NULL. `own_ids` says whether every row has an id of its own in the
+    file.
     """
 
     bytes: int
@@ -65,8 +67,8 @@ MENDABLE: Final = frozenset(
 
 def differences(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory) -> list[Difference]:
     """What the entry says otherwise than its file."""
-    if found.rows != entry.rows:
-        text = f"the file has {found.rows:,} rows, and its entry says {entry.rows:,}"
+    if found.rows != entry.physical_rows:
+        text = f"the file has {found.rows:,} rows, and its entry says {entry.physical_rows:,}"
         return [Difference(kinds.WRONG_ROWS, text), *_foreign(found)]
     different = [*_foreign(found), *_tuples(entry, found, spec, columns), *_key(entry, found, spec, columns)]
     if found.bytes != entry.bytes:
@@ -90,8 +92,15 @@ def _tuples(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory
     if entry.tuples is None or found.tuples is None or found.tuple_rows is None:
         return
     truth = dict(zip(found.tuples, found.tuple_rows, strict=True))
-    listed = [one_nan(t) for t in entry.tuples]
-    counts: Sequence[int | None] = entry.tuple_rows if entry.tuple_rows is not None else (None,) * len(listed)
+    doubt = _dead(entry, truth, found, spec, columns)
+    if doubt is not None:
+        yield Difference(kinds.WRONG_DEAD, doubt)
+        return
+    # In the order in which they lie: a dead one has a place among the others.
+    told = list(zip(entry.tuples, _counts(entry), strict=True))
+    for dead in sorted(entry.dead, key=lambda dead: dead.place):
+        told.insert(dead.place, (dead.values, dead.rows))
+    listed, counts = [one_nan(t) for t, _ in told], [n for _, n in told]
 
     def shown(tuples: Sequence[LogicalTuple]) -> str:
         return _listed([tuple_text(t, spec, columns) for t in tuples])
@@ -115,6 +124,36 @@ def _tuples(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory
         held = [t for t, n in zip(listed, counts, strict=True) if n]
         if not found.in_runs or held != list(found.tuples):
             yield Difference(kinds.WRONG_ORDER, "the file says that its rows lie in the order of its entry's tuples")
+
+
+def _counts(entry: DataFile) -> Sequence[int | None]:
+    return entry.tuple_rows if entry.tuple_rows is not None else (None,) * len(entry.tuples or ())
+
+
+def dead_of(entry: DataFile) -> frozenset[LogicalTuple]:
+    """The tuples whose rows lie in the file and are none of the table's."""
+    return frozenset(one_nan(dead.values) for dead in entry.dead)
+
+
+def _dead(
+    entry: DataFile, truth: Mapping[LogicalTuple, int], found: Contents, spec: Spec, columns: ColumnHistory
+) -> str | None:
+    """Why it cannot be told which rows of the file were removed; None if that is clear, or none was."""
+    dead = [one_nan(d.values) for d in entry.dead if d.rows]
+    live = {one_nan(t) for t in entry.tuples or ()}
+    both = [t for t in dead if t in live]
+    twice = [t for t, n in Counter(dead).items() if n > 1]
+    absent = [t for t in dead if t not in truth]
+    shown = _listed([tuple_text(t, spec, columns) for t in both or twice or absent])
+    if both:
+        return f"its entry says of {shown} that its rows were removed, and lists it with those that were not"
+    if twice:
+        return f"its entry says of {shown} twice that its rows were removed"
+    if absent:
+        return f"the file has no row of {shown}, whose rows its entry says were removed"
+    if dead and found.claims_order and not found.in_runs:
+        return "the file says that its rows lie in the order of their tuples, by which those that were removed are told"
+    return None
 
 
 def _key(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory) -> Iterator[Difference]:
@@ -199,12 +238,14 @@ def _is_inside(type_: AtomicType, bound: Value, truth: Value, outside: int) -> b
 # --- made anew ---------------------------------------------------------------------------------------------------
 
 
-def mended(entry: DataFile, found: Contents, most_tuples: int) -> DataFile:
+def mended(entry: DataFile, found: Contents, most_tuples: int) -> DataFile | None:
     """The entry with all that its file tells; its path, rule, row ids and version stay as they are.
 
     What cannot be known is unknown. So are the counts of a file that promises an order that its rows do not have: with
-    them, readers would believe it.
+    them, readers would believe it. What is dead stays dead: the entry is None if it cannot be told any more what is.
     """
+    if entry.dead:
+        return _mended_with_dead(entry, found, most_tuples)
     if found.tuples is None or len(found.tuples) > most_tuples:
         unknown = replace(entry, bytes=found.bytes, statistics=found.statistics)
         return unknown if found.tuples is None else replace(unknown, tuples=None, tuple_rows=None, complete=False)
@@ -215,6 +256,30 @@ def mended(entry: DataFile, found: Contents, most_tuples: int) -> DataFile:
         tuples=found.tuples,
         tuple_rows=found.tuple_rows if orderly else None,
         complete=True,
+        physical_key=_true_key(entry.physical_key, found.tuples),
+        statistics=found.statistics,
+    )
+
+
+def _mended_with_dead(entry: DataFile, found: Contents, most_tuples: int) -> DataFile | None:
+    since = {one_nan(dead.values): dead.since for dead in entry.dead}
+    if found.tuples is None or found.tuple_rows is None or len(found.tuples) > most_tuples:
+        return None
+    told = list(zip(found.tuples, found.tuple_rows, strict=True))
+    live = [(t, n) for t, n in told if t not in since]
+    there = {one_nan(dead.values) for dead in entry.dead if dead.rows} <= set(found.tuples)
+    if not live or not there or (found.claims_order and not found.in_runs):
+        return None
+    return replace(
+        entry,
+        bytes=found.bytes,
+        rows=sum(n for _, n in live),
+        tuples=tuple(t for t, _ in live),
+        tuple_rows=tuple(n for _, n in live),
+        complete=True,
+        dead=tuple(
+            DeadTuple(values=t, rows=n, place=place, since=since[t]) for place, (t, n) in enumerate(told) if t in since
+        ),
         physical_key=_true_key(entry.physical_key, found.tuples),
         statistics=found.statistics,
     )

@@ -38,6 +38,8 @@ class Held:
     """The files of a version, numbered; `tuples` of the current spec are in Spark's order.
 
     `known` says of which files every posting is known, `keys[key[i]]` is the physical key of file `i`, if that is.
+    `rows` are those that the table has; of `dead` ones, the first of which are dead since `dead_since`, it has no more.
+    `bytes` are those of both.
     """
 
     version: Version
@@ -45,6 +47,8 @@ class Held:
     manifest: npt.NDArray[np.int64]
     position: Positions
     rows: Positions
+    dead: Positions
+    dead_since: Positions
     bytes: Positions
     rule_id: npt.NDArray[np.int64]
     added: Positions
@@ -62,13 +66,21 @@ class Held:
 
         In a small file as many as usual, or fewer; but what it has beyond the smallest file, its rows have.
         """
-        own = self.bytes / np.maximum(self.rows, 1)
+        rows: Positions = self.rows + self.dead
+        own = self.bytes / np.maximum(rows, 1)
         telling = self.bytes >= _TELLING_BYTES
         if not telling.any():
-            telling = self.rows * 2 >= self.rows.max(initial=0)
-        usual = self.bytes[telling].sum() / max(int(self.rows[telling].sum()), 1)
-        beyond = (self.bytes - self.bytes.min(initial=_TELLING_BYTES)) / np.maximum(self.rows, 1)
+            telling = rows * 2 >= rows.max(initial=0)
+        usual = self.bytes[telling].sum() / max(int(rows[telling].sum()), 1)
+        beyond = (self.bytes - self.bytes.min(initial=_TELLING_BYTES)) / np.maximum(rows, 1)
         return np.where(self.bytes >= _TELLING_BYTES, own, np.maximum(np.minimum(own, usual), beyond))
+
+    @cached_property
+    def live_bytes(self) -> Positions:
+        """About how many bytes the rows of each file take that the table has: what is left if it is written again."""
+        share = self.rows / np.maximum(self.rows + self.dead, 1)
+        found: Positions = np.where(self.dead > 0, self.bytes * share, self.bytes).astype(np.int64)
+        return found
 
     @cached_property
     def is_alone(self) -> Mask:
@@ -140,6 +152,8 @@ def held(plan: Plan) -> Held:
         manifest=joined([np.full(len(p.rows), i) for i, p in enumerate(parts)]),
         position=joined([m.files for m in manifests]),
         rows=joined([p.rows for p in parts]),
+        dead=joined([m.index.entries.dead_rows[m.files] for m in manifests]),
+        dead_since=joined([m.index.entries.dead_since[m.files] for m in manifests]),
         bytes=joined([p.bytes for p in parts]),
         rule_id=joined([p.rule_id for p in parts]),
         added=joined([p.added for p in parts]),

@@ -22,7 +22,7 @@ from coalesce.table.layout import MAX_TUPLES_PER_FILE
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.check import Checked, check
 from coalesce.table.maintain.comparing import Compared, fingerprint, is_mendable, swaps
-from coalesce.table.maintain.contents import mended
+from coalesce.table.maintain.contents import dead_of, mended
 from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.findings import Finding, Findings, findings
 
@@ -158,11 +158,11 @@ class _Mending:
                 continue  # it is damaged, and was found to be
 
     def _anew(self, file: DataFile) -> DataFile | None:
-        """The entry as its file has it; None if the file cannot be read any more."""
+        """The entry as its file has it; None if the file cannot be read any more, or does not tell enough."""
         storage, spec = self.core.storage, self.base.spec_by_id(file.spec_id)
         try:
             size = storage.size(file.path)
-            contents = self.core.engines.rows.inspect(storage, file.path, size, spec, self.columns, True)
+            contents = self.core.engines.rows.inspect(storage, file.path, size, spec, self.columns, dead_of(file))
         except CoalesceError:
             return None
         return mended(file, contents, MAX_TUPLES_PER_FILE)

@@ -24,7 +24,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 def check_age(value: object, force: object) -> timedelta:
     """`older_than=` as a duration, and not less than the floor unless `force`."""
-    age = _duration(value)
+    age = _given(value)
     if not check_flag(force, "force=") and age < FLOOR:
         raise InvalidArgument(
             f"older_than= is 24 hours at the least, not {shown(value)}: writers that have begun and readers that are "
@@ -33,20 +33,25 @@ def check_age(value: object, force: object) -> timedelta:
     return age
 
 
-def _duration(value: object) -> timedelta:
+def _given(value: object) -> timedelta:
     if isinstance(value, timedelta):
         if value < timedelta(0):
             raise InvalidArgument(f"older_than= is a length of time, 0 or more, not {shown(value)}.")
         return value
+    return duration(value, "older_than=", or_else=", or a timedelta")
+
+
+def duration(value: object, what: str, or_else: str = "") -> timedelta:
+    """A length of time as people write it; `what` it is, and what else it may be, is said where it is none."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise InvalidArgument(
-            f'older_than= is a length of time such as "7d", "36h", "90m" or "30s", or a timedelta, not {shown(value)}.'
+            f'{what} is a length of time such as "7d", "36h", "90m" or "30s"{or_else}, not {shown(value)}.'
         )
     try:
         return float(match[1]) * _UNITS[match[2]]
     except OverflowError:
-        raise InvalidArgument(f"older_than= is longer than there have been calendars: {shown(value)}.") from None
+        raise InvalidArgument(f"{what} is longer than there have been calendars: {shown(value)}.") from None
 
 
 def moment_before(storage: Storage, age: timedelta) -> int:

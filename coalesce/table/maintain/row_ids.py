@@ -1,8 +1,9 @@
 """Row ids that two files of one version would both give to rows of theirs.
 
-An entry gives its file a range of ids, as many as it has rows, and no range is ever given out twice. Rows that were
-moved keep their ids in a column of the new file: then nobody has an id of the file's own range, and it is no matter if
-another file has the same one. Only the file tells, so it is asked, but only about ranges that overlap.
+An entry gives its file a range of ids, as many as there are rows in it, dead ones too, and no range is ever given out
+twice. Rows that were moved keep their ids in a column of the new file: then nobody has an id of the file's own range,
+and it is no matter if another file has the same one. Only the file tells, so it is asked, but only about ranges that
+overlap.
 """
 
 from collections.abc import Callable, Iterator

@@ -50,7 +50,8 @@ class Draft:
 class Named:
     """A manifest that versions name: where it is known from, and its entries as arrays.
 
-    `files` are numbers of paths. `next_row_id` is that of the first version that names it.
+    `files` are numbers of paths. `rows` are those that lie in each, dead ones too. `next_row_id` is that of the first
+    version that names it.
     """
 
     ref: ManifestRef
@@ -181,7 +182,8 @@ def _loaded(data: bytes, manifest: Named) -> _Loaded | _Wrong:
         return _Wrong(kinds.DAMAGED_MANIFEST, f"the manifest is damaged: {_reason(error)}")
     core = entries.core
     arrays = [numbers(core.column(name)) for name in ("rows", "bytes", "first_row_id")]
-    return core.column("path").to_pylist(), arrays[0], arrays[1], arrays[2], _narrow(ref.bounds, entries)
+    rows = arrays[0] + entries.dead_rows
+    return core.column("path").to_pylist(), rows, arrays[1], arrays[2], _narrow(ref.bounds, entries)
 
 
 def _reason(error: CoalesceError) -> str:

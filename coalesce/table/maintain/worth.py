@@ -3,9 +3,11 @@
 A file is worth it if it is of an older spec or rule, if what it holds is not known, or if one of its tuples has grown
 past the rule's limit or shrunk below it and belongs elsewhere. Files of one physical partition are worth it together if
 that leaves fewer of them, or if the same tuples lie in several: what a query for one tuple costs is the number of files
-it lies in. A large file takes part only if the others have so much of its tuples that its neighbours gain from it.
+it lies in. A large file takes part only if the others have so much of its tuples that its neighbours gain from it. How
+large a file is, the rows say that the table has. Files with dead rows that are to go are worth it by themselves.
 
-Nothing is proposed that does not lessen the number of files and postings, so that a second look finds nothing to do.
+Nothing is proposed that does not lessen the number of files and postings, or of dead rows, so that a second look finds
+nothing to do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +32,7 @@ GROWN: Final = "with a logical partition that has grown large"
 SHRUNK: Final = "of a logical partition that has become small"
 SPREAD: Final = "with logical partitions that others have too"
 SMALL: Final = "small"
+DEAD: Final = "with rows that were removed"
 
 # A file is small below this share of the target: two of them make one.
 SMALL_SHARE: Final = 0.75
@@ -74,17 +77,28 @@ class Job:
         return len(self.files) if self.arrangement is None else len(self.arrangement.files)
 
 
-def worth_doing(held: Held, among: Mask, target: int, limits: Limits) -> list[Job]:
+def worth_doing(held: Held, among: Mask, target: int, limits: Limits, due: Mask | None = None) -> list[Job]:
     """What is to be written again of the files `among` all, the most useful first.
 
-    Files that have to move come first, and alone: where they arrive they may be worth more.
+    Files that have to move come first, and alone: where they arrive they may be worth more. Those that are `due`
+    because of their dead rows are written again in any case, with others if that is worth it.
     """
     placed = _Placed.by_rule(held)
-    moving = [*_foreign(held, among, limits), *_strays(placed, among, target, limits)]
+    moving = [*_foreign(held, among, limits), *_moved(placed, among & (placed.old | placed.stray), target, limits)]
     if moving:
         return moving
     jobs = [job for key, members in placed.homes(among) for job in _of_home(placed, key, members, target, limits)]
-    return sorted(jobs, key=lambda job: -job.less / max(job.bytes, 1))
+    rest = np.zeros(len(held.rows), np.bool_) if due is None else among & due
+    rest[[number for job in jobs for number in job.files.tolist()]] = False
+    by_use = sorted(jobs, key=lambda job: -job.less / max(job.bytes, 1))
+    return [*_moved(placed, rest, target, limits), *by_use]
+
+
+def without_dead(held: Held, which: Mask, target: int, limits: Limits) -> list[Job]:
+    """Some files, all of which have dead rows, written again, and no others."""
+    placed = _Placed.by_rule(held)
+    jobs = [*_foreign(held, which, limits), *_moved(placed, which & held.known, target, limits)]
+    return [replace(job, reasons={DEAD: len(job.files)}) for job in jobs]
 
 
 def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
@@ -95,7 +109,7 @@ def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
     """
     jobs: list[Job] = []
     taken = np.zeros(len(held.tuples), np.bool_)  # a tuple that has grown may lie in two of the places
-    for key, members in _by_key(held, held.known & (held.bytes < SMALL_SHARE * target)):
+    for key, members in _by_key(held, held.known & (held.live_bytes < SMALL_SHARE * target)):
         if len(members) <= most:
             continue
         tiers = np.floor(np.log(np.maximum(held.rows[members], 1)) / np.log(most + 1))
@@ -258,10 +272,10 @@ def _foreign(held: Held, among: Mask, limits: Limits) -> Iterator[Job]:
         )
 
 
-def _strays(placed: _Placed, among: Mask, target: int, limits: Limits) -> Iterator[Job]:
-    """Files that an older rule has made, and those whose tuples all belong elsewhere."""
+def _moved(placed: _Placed, which: Mask, target: int, limits: Limits) -> Iterator[Job]:
+    """Some files of known tuples, each of which goes where it belongs: it may be where it is."""
     held = placed.held
-    for files in _chunks(held, np.flatnonzero(among & (placed.old | placed.stray)), limits):
+    for files in _chunks(held, np.flatnonzero(which), limits):
         arrangement = _arranged(placed, files, target)
         yield _job(held, files, arrangement, _reasons(placed, files), by_itself=True)
 
@@ -282,7 +296,7 @@ def _chunks(held: Held, files: Positions, limits: Limits) -> Iterator[Positions]
 
 def _of_home(placed: _Placed, key: int, members: Positions, target: int, limits: Limits) -> list[Job]:
     held = placed.held
-    small = held.bytes[members] < SMALL_SHARE * target
+    small = held.live_bytes[members] < SMALL_SHARE * target
     many = list(_chunks(held, _by_first_tuple(held, members[small]), limits))
     if len(many) > 1:  # too many to see through at once: the rest is for when these have become few
         keep = _keep(held, key)
@@ -351,7 +365,8 @@ def _reasons(placed: _Placed, files: Positions, spread: Positions | None = None)
     old, moved = placed.old[files], placed.moved[files]
     shared = np.zeros(len(files), np.bool_) if spread is None else np.isin(files, spread)
     grown = moved & ~placed.held.is_alone[files]
-    kinds = [(OLD, old), (GROWN, grown), (SHRUNK, moved), (SPREAD, shared), (SMALL, np.ones(len(files), np.bool_))]
+    kinds = [(OLD, old), (GROWN, grown), (SHRUNK, moved), (DEAD, placed.held.dead[files] > 0), (SPREAD, shared)]
+    kinds.append((SMALL, np.ones(len(files), np.bool_)))
     found, left = {}, np.ones(len(files), np.bool_)
     for reason, holds in kinds:
         count = int((left & holds).sum())

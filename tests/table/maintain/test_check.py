@@ -128,7 +128,8 @@ def test_files_that_were_adopted_are_sound(table: Table) -> None:
 def operations() -> st.SearchStrategy[list[str]]:
     """Names of what may happen to a table."""
     names = ["append", "delete", "overwrite", "partitions", "drop", "rule", "spec", "widen", "rename", "column"]
-    return st.lists(st.sampled_from([*names, "append", "compact", "rollback", "expire"]), max_size=8)
+    more = ["append", "compact", "rollback", "expire", "mark", "mark", "purge"]
+    return st.lists(st.sampled_from([*names, *more]), max_size=8)
 
 
 def apply(table: Table, operation: str, number: int) -> None:
@@ -155,6 +156,10 @@ def apply(table: Table, operation: str, number: int) -> None:
             table.rename_column(table.schema.fields[-1].name, f"renamed_{number}")
         case "column":
             table.add_column(f"more_{number}", "int32", default=number)
+        case "mark":
+            table.drop_partition(app=planting.APPS[number % 4])
+        case "purge":
+            table.purge()
         case "compact":
             table.compact()
         case "rollback":
