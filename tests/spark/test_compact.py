@@ -15,6 +15,7 @@ from tests.checker import check_files
 from tests.spark.frames import content, stored
 from tests.spark.test_operations import SCHEMA, events
 from tests.support.engines import by_jobs
+from tests.support.settings import changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,6 +135,22 @@ def test_old_files_that_go_to_several_new_ones_are_shuffled(
     assert shuffles
     assert facts(table) == before
     check_files(core_of(table).storage, table.state, table.files())
+
+
+@pytest.mark.parametrize("lenient", ["ignoreMissingFiles", "ignoreCorruptFiles"])
+def test_no_row_is_left_out_because_a_session_reads_leniently(
+    spark: "SparkSession", tmp_path: Path, lenient: str
+) -> None:
+    """A file that is gone or broken fails the compaction: its rows would otherwise be missing from what replaces it."""
+    table = by_jobs(filled(tmp_path / "t", spark), spark)
+    file = tmp_path / "t" / table.files()[2].path
+    if lenient == "ignoreMissingFiles":
+        file.unlink()
+    else:
+        file.write_bytes(bytes(file.stat().st_size))
+    with changed(spark, {f"spark.sql.files.{lenient}": "true"}), pytest.raises(Exception, match=file.name):
+        table.compact()
+    assert table.state.files == 6
 
 
 def test_files_of_an_older_spec_are_counted_first(spark: "SparkSession", tmp_path: Path) -> None:
