@@ -1,8 +1,10 @@
 """Compaction by Spark: the table comes out as when the process itself does it, and rows keep their ids."""
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import coalesce
@@ -13,6 +15,7 @@ from tests.checker import check_files
 from tests.spark.frames import content, stored
 from tests.spark.test_operations import SCHEMA, events
 from tests.support.engines import by_jobs
+from tests.support.settings import changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,6 +83,74 @@ def test_rows_go_where_the_planner_wants_them(spark: "SparkSession", tmp_path: P
     assert table.compact().files_before == 0
     assert {f.rule_id for f in table.files()} == {1}
     assert len(table.files()) > 1
+
+
+@pytest.fixture
+def shuffles(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """To how many tasks each write has sent its rows: one number for each shuffle that a write asks for."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    asked: list[int] = []
+    send = DataFrame.repartitionById
+
+    def counted(frame: DataFrame, count: int, task: Any) -> Any:
+        asked.append(count)
+        return send(frame, count, task)
+
+    monkeypatch.setattr(DataFrame, "repartitionById", counted)
+    return asked
+
+
+def test_new_files_of_whole_old_ones_take_no_shuffle(
+    spark: "SparkSession", tmp_path: Path, shuffles: list[int]
+) -> None:
+    """Days that become a file each, some of whose files lack a column: as the process does it, and no row is sent."""
+    both = []
+    for name, session in (("here", None), ("jobs", spark)):
+        table = filled(tmp_path / name, session)
+        table.append(events(["b", None], range(200, 230), date(2026, 5, 18)))
+        table.append(events(["alone"], range(230, 240), date(2026, 5, 19)))
+        table.add_column("n", "int", default=7)
+        days = [events(["x", "b"], range(300 + d, 310 + d), date(2026, 5, 17 + d)) for d in range(3)]
+        table.append(pa.concat_tables(days).append_column("n", pa.array(range(30), pa.int32())))
+        both.append(table if session is None else by_jobs(table, spark))
+    here, jobs = both
+    before = facts(jobs)
+    results = [table.compact() for table in both]
+    assert [(r.files_before, r.files_after, r.steps) for r in results] == [(11, 3, 1)] * 2
+    assert shuffles == []
+    assert facts(jobs) == before
+    assert said(jobs) == said(here)
+    check_files(core_of(jobs).storage, jobs.state, jobs.files())
+
+
+def test_old_files_that_go_to_several_new_ones_are_shuffled(
+    spark: "SparkSession", tmp_path: Path, shuffles: list[int]
+) -> None:
+    """A large day is cut into files, each of which has rows of all old ones."""
+    table = by_jobs(filled(tmp_path / "t", spark), spark)
+    before = facts(table)
+    table.set_rule(coalesce.small("app", target="2KB"))
+    assert table.compact().files_after > 1
+    assert shuffles
+    assert facts(table) == before
+    check_files(core_of(table).storage, table.state, table.files())
+
+
+@pytest.mark.parametrize("lenient", ["ignoreMissingFiles", "ignoreCorruptFiles"])
+def test_no_row_is_left_out_because_a_session_reads_leniently(
+    spark: "SparkSession", tmp_path: Path, lenient: str
+) -> None:
+    """A file that is gone or broken fails the compaction: its rows would otherwise be missing from what replaces it."""
+    table = by_jobs(filled(tmp_path / "t", spark), spark)
+    file = tmp_path / "t" / table.files()[2].path
+    if lenient == "ignoreMissingFiles":
+        file.unlink()
+    else:
+        file.write_bytes(bytes(file.stat().st_size))
+    with changed(spark, {f"spark.sql.files.{lenient}": "true"}), pytest.raises(Exception, match=file.name):
+        table.compact()
+    assert table.state.files == 6
 
 
 def test_files_of_an_older_spec_are_counted_first(spark: "SparkSession", tmp_path: Path) -> None:

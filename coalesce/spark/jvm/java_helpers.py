@@ -23,6 +23,7 @@ def helper(gateway: Any, name: str) -> Any:
 
 def _new_helper(jvm: Any, name: str) -> Any:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setTargetVersion(8)  # below that, Java has no static methods of interfaces
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook((_SOURCES / f"{name}.java").read_text("utf-8"))
     found = compiler.getClassLoader().loadClass(f"coalesce.spark.jvm.{name}")

@@ -64,11 +64,13 @@ class Layout:
 def assigned(session: SparkSession, rows: DataFrame, layout: Layout, spec: Spec, schema: Schema) -> DataFrame:
     """Conformed rows with the number of their `TASK`, and a `RANK` that puts the rows of a task in tuple order.
 
-    Columns that are none of the schema's come along.
+    Columns that are none of the schema's come along. Rows that have their `TASK` already keep it.
     """
     places = _places(layout)
     salt = _salt(schema) if any(p.files > 1 for p in places) else None
     kept = [F.col(name) for name in rows.columns]
+    if TASK in rows.columns and all(len(file.slices) == 1 for file in layout.files):
+        return rows.select(*kept, F.lit(0).alias(RANK))
     if not spec.fields:
         (place,) = places
         task = _task(F.lit(place.first), F.lit(place.files), F.lit(None).cast("array<double>"), salt)
@@ -79,6 +81,8 @@ def assigned(session: SparkSession, rows: DataFrame, layout: Layout, spec: Spec,
     spare = F.lit(len(layout.files)) + F.pmod(F.col("own"), F.lit(layout.spare)).cast("int")
     task = _task(F.col("first"), F.col("files"), F.col("cuts"), salt)
     joined = hashed.join(known, F.col("own") == F.col("hash"), "left")
+    if TASK in rows.columns:
+        return joined.select(*kept, F.col(RANK))
     return joined.select(*kept, F.coalesce(task, spare).alias(TASK), F.col(RANK))
 
 

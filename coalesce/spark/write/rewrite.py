@@ -17,17 +17,17 @@ from coalesce.arrow.encode import ROW_ID, ROW_VERSION
 from coalesce.arrow.read import constants_of
 from coalesce.arrow.tuples import can_compute
 from coalesce.model.datafile import DataFile
-from coalesce.model.spec import Spec
+from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.types import FLOATING, Field
 from coalesce.model.values import column_of
 from coalesce.predicate.expr import Bound
 from coalesce.spark.jvm.catalyst import own_session
-from coalesce.spark.jvm.java_helpers import helper
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.condition import condition
-from coalesce.spark.translate.schema import physical_schema, spark_type
-from coalesce.spark.write.assign import Layout, directory_names, planned_texts
+from coalesce.spark.translate.schema import spark_type
+from coalesce.spark.write.assign import TASK, Layout, directory_names, planned_texts
 from coalesce.spark.write.conform import Conformed, name_of, named, whole
+from coalesce.spark.write.file_rows import ROW_INDEX, Facts, file_rows
 from coalesce.spark.write.here import HERE, Here
 from coalesce.spark.write.readback import read_back
 from coalesce.spark.write.report import WriteReport
@@ -42,10 +42,10 @@ from coalesce.spark.write.writer import (
     write_parquet,
 )
 from coalesce.table.engine import Rewritten, Snapshot
-from coalesce.table.layout import Arrangement
+from coalesce.table.layout import Arrangement, one_nan
 
-_WHOLE: Final = str(2**40)
-_ONE_FILE_A_TASK: Final = {"spark.sql.files.maxPartitionBytes": _WHOLE, "spark.sql.files.openCostInBytes": _WHOLE}
+# Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them.
+_EVERY_ROW: Final = {"spark.sql.files.ignoreMissingFiles": "false", "spark.sql.files.ignoreCorruptFiles": "false"}
 _FILE: Final = "_file"
 
 
@@ -61,14 +61,14 @@ def rewrite(
     A file of which nothing goes stays, and its entry with it. Which those are is found first, from the columns that
     the condition speaks of.
     """
-    matching = own_session(spark_session, SETTINGS)
+    matching = own_session(spark_session, SETTINGS | _EVERY_ROW)
     rows = named(rows_of(matching, snapshot, files), snapshot.version.schema)
     found = rows.filter(condition(matching, drop)).select(f"{whole(snapshot.version.schema)}.{_FILE}").distinct()
     touched = {row[0] for row in found.collect()}
     by_spec: dict[int, list[DataFile]] = defaultdict(list)
     for number in sorted(touched):
         by_spec[files[number].spec_id].append(files[number])
-    session = own_session(spark_session, SETTINGS | _ONE_FILE_A_TASK)
+    session = own_session(spark_session, SETTINGS | _EVERY_ROW)
     written = [
         new
         for spec_id, members in by_spec.items()
@@ -86,14 +86,32 @@ def compact(
 ) -> list[DataFile]:
     """New files under the current spec and rule with the rows of `files`, which keep their ids and versions.
 
-    With an `arrangement` nothing needs to be counted.
+    With an `arrangement` nothing needs to be counted; and nothing is shuffled if it makes each new file of whole old
+    ones, as it does where the files of a physical partition become one.
     """
-    session = own_session(spark_session, SETTINGS)
-    rows = Conformed(rows_of(session, snapshot, files).drop(_FILE), ())
+    session = own_session(spark_session, SETTINGS | _EVERY_ROW)
+    tasks = None if arrangement is None else _whole_files(files, arrangement)
+    rows = Conformed(rows_of(session, snapshot, files, tasks).drop(_FILE), ())
     if arrangement is None:
         return write_conformed(session, snapshot, rows, WriteReport(), here)
     layout = Layout(tuples=arrangement.tuples, files=arrangement.files, spare=1)
     return write_laid_out(session, snapshot, rows, layout, WriteReport(), here)
+
+
+def _whole_files(files: Sequence[DataFile], arrangement: Arrangement) -> list[list[int]] | None:
+    """The old files that each new one is made of, by their numbers; None if one of them goes to several."""
+    target: dict[LogicalTuple, int] = {}
+    for number, planned in enumerate(arrangement.files):
+        for part in planned.slices:
+            if target.setdefault(one_nan(arrangement.tuples[part.index]), number) != number:
+                return None
+    made_of: list[list[int]] = [[] for _ in arrangement.files]
+    for number, file in enumerate(files):
+        targets = {target.get(one_nan(tuple_)) for tuple_ in file.tuples or ()}
+        if len(targets) != 1 or None in targets:
+            return None
+        made_of[targets.pop() or 0].append(number)
+    return made_of
 
 
 def can_rewrite(snapshot: Snapshot) -> bool:
@@ -105,7 +123,7 @@ def _rewrite_of_spec(
     session: SparkSession, snapshot: Snapshot, spec_id: int, files: Sequence[DataFile], drop: Bound, here_bytes: int
 ) -> list[DataFile]:
     schema, spec = snapshot.version.schema, snapshot.version.spec_by_id(spec_id)
-    rows = rows_of(session, snapshot, files)
+    rows = rows_of(session, snapshot, files, [[number] for number in range(len(files))])
     kept = named(rows, schema).filter(~F.coalesce(condition(session, drop), F.lit(False))).select(f"{whole(schema)}.*")
     columns = file_columns(rows, schema, spec)
     directories = _directories(snapshot, spec, files)
@@ -135,66 +153,54 @@ def _directories(snapshot: Snapshot, spec: Spec, files: Sequence[DataFile]) -> l
 # --- rows of files -----------------------------------------------------------------------------------------------
 
 
-def rows_of(session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile]) -> DataFrame:
+def rows_of(
+    session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequence[int]] | None = None
+) -> DataFrame:
     """The rows of data files in the table's types of now, as `conform` names them, with lineage and the file's number.
 
-    A file that lacks a column holds its default there, or what the entry says if it is a partition column.
+    A file that lacks a column holds its default there, or what the entry says if it is a partition column. If `tasks`
+    are given, each reads the files of those numbers, and `TASK` is the task's own.
     """
     schema = snapshot.version.schema
-    uris = [spark_uri(session, snapshot.storage, f.path) for f in files]
-    lineage = [spark.StructField(name, spark.LongType()) for name in (ROW_ID, ROW_VERSION)]
-    stored = spark.StructType([*physical_schema(schema).fields, *lineage])
-    frame = session.read.schema(stored).option("__globPaths__", "false").parquet(*uris)
-    metadata = frame.metadataColumn("_metadata")
-    read = frame.select("*", metadata["file_path"], metadata["row_index"])
-    read = read.toDF(*(name_of(f) for f in schema), ROW_ID, ROW_VERSION, "path", "row_index")
-    facts = _facts(session, snapshot, files, _encoded(session, uris))
-    # By a hash of the path, which is several times as fast. Should two have the same, this fails.
-    joined = read.join(F.broadcast(facts), F.xxhash64("path") == F.xxhash64("own_path"), "left")
-    unknown = F.raise_error(F.concat(F.lit("a file was read that was not asked for: "), F.col("path"))).cast("bigint")
-    row_id = F.coalesce(F.col(ROW_ID), F.col("first_row_id") + F.col("row_index"))
-    return joined.select(
+    facts = _facts(snapshot, files, tasks)
+    read = file_rows(session, snapshot, files, facts, tasks)
+    row_id = F.coalesce(F.col(ROW_ID), F.col("first_row_id") + F.col(ROW_INDEX))
+    return read.select(
         *(_column(f, facts).alias(name_of(f)) for f in schema),
-        F.when(F.col("path") == F.col("own_path"), row_id).otherwise(unknown).alias(ROW_ID),
+        row_id.alias(ROW_ID),
         F.coalesce(F.col(ROW_VERSION), F.col("added_version")).alias(ROW_VERSION),
-        F.coalesce(F.col(_FILE), unknown.cast("int")).alias(_FILE),
+        *(F.col(name) for name in (_FILE, TASK) if name in facts),
     )
 
 
-def _facts(session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], paths: Sequence[str]) -> DataFrame:
-    """What the entries say of the files and of all their rows, by path: `v3` is what column 3 holds, where `h3`."""
+def _facts(snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequence[int]] | None) -> Facts:
+    """What the entries say of the files and of all their rows: `v3` is what column 3 holds, where `h3`."""
     version = snapshot.version
     constants = [constants_of(f, version.spec_by_id(f.spec_id)) for f in files]
-    arrays: dict[str, pa.Array] = {
-        "own_path": pa.array(paths, pa.string()),
-        _FILE: pa.array(range(len(files)), pa.int32()),
-        "first_row_id": pa.array([f.first_row_id for f in files], pa.int64()),
-        "added_version": pa.array([f.added_version for f in files], pa.int64()),
+    facts: dict[str, tuple[spark.DataType, pa.Array]] = {
+        _FILE: (spark.IntegerType(), pa.array(range(len(files)), pa.int32())),
+        "first_row_id": (spark.LongType(), pa.array([f.first_row_id for f in files], pa.int64())),
+        "added_version": (spark.LongType(), pa.array([f.added_version for f in files], pa.int64())),
     }
-    types: list[spark.DataType] = [spark.StringType(), spark.IntegerType(), spark.LongType(), spark.LongType()]
+    if tasks is not None:
+        own = {number: task for task, numbers in enumerate(tasks) for number in numbers}
+        facts[TASK] = spark.IntegerType(), pa.array([own[number] for number in range(len(files))], pa.int32())
     for field in version.schema:
         type_ = version.schema.atomic(field.id)
         if type_ is not None and any(field.id in c for c in constants):
-            arrays[f"v{field.id}"] = column_of(type_, [c.get(field.id) for c in constants])
-            arrays[f"h{field.id}"] = pa.array([field.id in c for c in constants], pa.bool_())
-            types += [spark_type(type_), spark.BooleanType()]
-    fields = [spark.StructField(name, type_) for name, type_ in zip(arrays, types, strict=True)]
-    return session.createDataFrame(pa.table(arrays), spark.StructType(fields))
+            values = column_of(type_, [c.get(field.id) for c in constants])
+            facts[f"v{field.id}"] = spark_type(type_), values
+            facts[f"h{field.id}"] = spark.BooleanType(), pa.array([field.id in c for c in constants], pa.bool_())
+    return facts
 
 
-def _column(field: Field, facts: DataFrame) -> Column:
+def _column(field: Field, facts: Facts) -> Column:
     """A column of the file; if the entry knows its value, that."""
     own = F.col(name_of(field))
-    if f"v{field.id}" not in facts.columns:
+    if f"v{field.id}" not in facts:
         return own
     constant = F.col(f"v{field.id}")
     if field.type in FLOATING:
         # The entry does not tell 0.0 from -0.0 or one NaN from another; the file does, if it has the column.
         return F.coalesce(own, constant)
     return F.when(F.col(f"h{field.id}"), constant).otherwise(own)
-
-
-def _encoded(session: SparkSession, uris: Sequence[str]) -> list[str]:
-    """Paths as `_metadata.file_path` shows them."""
-    encoded: str = helper(session.sparkContext._gateway, "ShownPaths").encode("\0".join(uris))
-    return encoded.split("\0")

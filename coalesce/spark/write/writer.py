@@ -103,11 +103,16 @@ def write_conformed(
 def write_laid_out(
     session: SparkSession, snapshot: Snapshot, rows: Conformed, layout: Layout, report: WriteReport, here: Here = HERE
 ) -> list[DataFile]:
-    """Write rows that fit the table into the files that were planned for them."""
+    """Write rows that fit the table into the files that were planned for them.
+
+    Rows that have a `TASK` are in it already.
+    """
     version, spec, schema = snapshot.version, snapshot.version.spec, snapshot.version.schema
     if not layout.tasks:
         return []
-    sent = assigned(session, rows.frame, layout, spec, schema).repartitionById(layout.tasks, TASK)
+    sent = assigned(session, rows.frame, layout, spec, schema)
+    if TASK not in rows.frame.columns:
+        sent = sent.repartitionById(layout.tasks, TASK)
     own = components(session, spec, schema, lambda f: F.col(name_of(f))) if layout.spare > 1 else []
     columns = file_columns(rows.frame, schema, spec)
     directories = directory_columns(session, layout, version.rule, spec, schema)
