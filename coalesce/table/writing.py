@@ -74,9 +74,12 @@ class TableWriter(TableReader):
         2
         """
         core = self._core
-        return core.write(
-            "delete", applies, lambda transaction: removal.remove(transaction, core.bound(where), core.rewrite)
-        )
+
+        def stage(transaction: Transaction) -> None:
+            predicate = core.bound(where)
+            removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
+
+        return core.write("delete", applies, stage)
 
     def truncate(self, *, applies: Applies = None) -> WriteResult:
         """Remove all rows. Older versions still have them.
@@ -130,7 +133,7 @@ class TableWriter(TableReader):
                 snapshot = replace(snapshot, within=within)
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
-                removal.remove(transaction, predicate, core.rewrite)
+                removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
             transaction.add(core.data_files(snapshot, data), version.schema)
             if not has_opaque(predicate):
                 removal.remove(transaction, predicate, core.rewrite)

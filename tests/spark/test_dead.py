@@ -380,6 +380,28 @@ def test_streams(spark: "SparkSession", tmp_path: Path) -> None:
     assert found == [[k for k in range(20) if k % 3], [99]]
 
 
+def test_conditions_that_only_spark_understands(spark: "SparkSession", tmp_path: Path) -> None:
+    """Catalyst says which tuples go; where it cannot, or must not, the file is looked into, and errors are errors."""
+    made = short(tmp_path / "t", ["a", "A", "B", "1", None], 100)
+    table = coalesce.open(made.location, spark=spark)
+    table.delete("lower(APP) = 'a' AND nvl(app, '') <> 'A'")
+    assert (removed(table), table.count()) == (20, 80)
+    spark.udf.register("shout", lambda text: None if text is None else text.upper())
+    try:
+        table.delete("shout(app) = 'A' AND k < 50")
+        assert (removed(table), table.count()) == (0, 70)
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION shout")
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        table.delete("CAST(app AS INT) = 1")
+    with pytest.raises(Exception, match="no_such_function"):
+        table.delete("no_such_function(app) = 1")
+    assert table.count() == 70
+    table.delete("app IS NULL OR try_cast(app AS INT) = 1")
+    assert (removed(table), table.count()) == (40, 30)
+    assert keys(load(spark, table)) == [k for k in range(100) if k % 5 == 2 or (k % 5 == 1 and k >= 50)]
+
+
 # --- files written again -----------------------------------------------------------------------------------------
 
 

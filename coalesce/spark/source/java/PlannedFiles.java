@@ -249,6 +249,7 @@ public class PlannedFiles implements FileIndex {
     return root().equals(that.root())
         && table.get("key").equals(that.table.get("key"))
         && java.util.Objects.equals(number(), that.number())
+        && (part == null || isEstimated() == that.isEstimated()) // of all files, the size is known before
         && dated == that.dated
         && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
   }

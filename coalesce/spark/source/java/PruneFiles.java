@@ -98,7 +98,7 @@ public class PruneFiles extends Rule {
           }
         }
       }
-      return Filters.bySql(asked, names(scan));
+      return Filters.bySql(asked, Filters.names(scan.output()));
     }
 
     /**
@@ -230,17 +230,6 @@ public class PruneFiles extends Rule {
           rows < 0 ? Option.empty() : Option.apply(BigInt.apply(rows)),
           known.attributeStats(),
           known.isRuntime());
-    }
-
-    /** What the table calls each attribute: the query may have written it in another case. */
-    private static Map names(LogicalRelation scan) {
-      HashMap names = new HashMap();
-      List output = CollectionConverters.asJava(scan.output());
-      for (int i = 0; i < output.size(); i++) {
-        AttributeReference attribute = (AttributeReference) output.get(i);
-        names.put(attribute.exprId(), attribute.name());
-      }
-      return names;
     }
   }
 
