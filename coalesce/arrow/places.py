@@ -38,16 +38,14 @@ class Places:
     ends: Rows
     live: Mask
 
-    @property
-    def live_rows(self) -> Mask:
-        """For each row of the file whether its tuple is live."""
-        return np.repeat(self.live, np.diff(self.ends, prepend=0))
-
     def component(self, position: int, type_: AtomicType, rows: range) -> pa.Array:
-        """What these rows of the file, which are some, have in one component of their tuples."""
+        """What these rows of the file, which are some, have in one component of their tuples; dead ones left out."""
         inside = self._between(rows.start, rows.stop)
-        values = column_of(type_, [t[position] for t in self.tuples[inside]])
-        return until(values, np.minimum(self.ends[inside], rows.stop) - rows.start)
+        live = np.flatnonzero(self.live[inside]) + inside.start
+        values = column_of(type_, [self.tuples[i][position] for i in live.tolist()])
+        stops = np.minimum(self.ends[inside], rows.stop)
+        lengths = stops - np.concatenate(([rows.start], stops[:-1]))
+        return until(values, np.cumsum(lengths[self.live[inside]]))
 
     def parts(self, outcomes: Outcomes, group_rows: Sequence[int]) -> list[Part]:
         """Of each row group the rows from the first that may match to the last one, by the outcomes for each tuple.
@@ -82,9 +80,33 @@ class Places:
 
 def places_of(entry: DataFile) -> Places:
     """The places in a file whose rows lie in the order of its entry's tuples, of which every count is known."""
-    listed = list(zip(entry.tuples or (), entry.tuple_rows or (), [True] * len(entry.tuples or ()), strict=True))
-    for dead in sorted(entry.dead, key=lambda dead: dead.place):  # each comes to stand where it was
-        listed.insert(dead.place, (dead.values, dead.rows, False))
-    held = [(tuple_, rows, live) for tuple_, rows, live in listed if rows]
-    ends = np.cumsum(np.array([rows for _, rows, _ in held], np.int64))
-    return Places([tuple_ for tuple_, _, _ in held], ends, np.array([live for _, _, live in held], np.bool_))
+    counts, live = counts_in_order(entry)
+    listed: Sequence[LogicalTuple] = entry.tuples or ()
+    if entry.dead:
+        whole = list(listed)
+        for dead in sorted(entry.dead, key=lambda dead: dead.place):  # each comes to stand where it was
+            whole.insert(dead.place, dead.values)
+        listed = whole
+    some = counts > 0
+    if not some.all():
+        listed = [listed[i] for i in np.flatnonzero(some).tolist()]
+    return Places(listed, np.cumsum(counts[some]), live[some])
+
+
+def live_rows(entry: DataFile) -> Mask:
+    """For each row of such a file whether its tuple is live."""
+    counts, live = counts_in_order(entry)
+    return np.repeat(live, counts)
+
+
+def counts_in_order(entry: DataFile) -> tuple[Rows, Mask]:
+    """How many rows each tuple has, in the order in which they lie in the file, and which of them are live."""
+    total = len(entry.tuples or ()) + len(entry.dead)
+    live = np.ones(total, np.bool_)
+    if not entry.dead:
+        return np.array(entry.tuple_rows or (), np.int64), live
+    live[[dead.place for dead in entry.dead]] = False
+    counts = np.zeros(total, np.int64)
+    counts[live] = np.array(entry.tuple_rows or (), np.int64)
+    counts[~live] = [dead.rows for dead in sorted(entry.dead, key=lambda dead: dead.place)]
+    return counts, live

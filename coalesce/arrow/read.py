@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.places import Places, places_of
-from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
+from coalesce.arrow.places import Places, live_rows, places_of
+from coalesce.arrow.reshape import bare_rows, chosen_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_field, arrow_type
@@ -80,23 +80,27 @@ class OpenFile:
         return self.version.spec_by_id(self.entry.spec_id)
 
     @cached_property
-    def places(self) -> Places | None:
-        """Where the rows of each tuple, dead ones too, lie if that is known: surely in the order of the entry's tuples.
+    def _in_order(self) -> bool:
+        """Whether the rows surely lie in the order of the entry's tuples, and their counts say where.
 
         The file itself has to say so, and its entry has to know every tuple and every count.
         """
         counts = self.entry.tuple_rows
         claimed = (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
         # With every count known, a trusted entry's counts add up to the file's rows.
-        sure = claimed and self.entry.trusted and counts is not None and None not in counts
-        return places_of(self.entry) if sure else None
+        return claimed and self.entry.trusted and counts is not None and None not in counts
+
+    @cached_property
+    def places(self) -> Places | None:
+        """Where the rows of each tuple, dead ones too, lie in the file, if that is known."""
+        return places_of(self.entry) if self._in_order else None
 
     @cached_property
     def _live(self) -> Mask | None:
         """Which rows of the file the table has; None if it has all of them."""
         if not self.entry.dead:
             return None
-        return self._live_by_tuples() if self.places is None else self.places.live_rows
+        return live_rows(self.entry) if self._in_order else self._live_by_tuples()
 
     def _live_by_tuples(self) -> Mask:
         """The same by the rows themselves, of a file that does not say that they lie in order."""
@@ -107,7 +111,8 @@ class OpenFile:
             )
         sources = {f.source_id for f in self.spec.fields}
         fields = [f for f in schema if f.id in sources]
-        found = tuples_of(self._physical(fields, range(len(self.group_rows))), self.spec, schema)
+        everything = self._rows(fields, range(len(self.group_rows)), None, None, None)
+        found = tuples_of(everything, self.spec, schema)
         dead = {one_nan(tuple_.values): tuple_.rows for tuple_ in self.entry.dead if tuple_.rows}
         counted = {t: n for t, n in zip(found.distinct, found.counts, strict=True) if t in dead}
         if counted != dead:  # rows that were removed would come back
@@ -150,37 +155,44 @@ class OpenFile:
         """The Arrow type of the file's top-level column at this place."""
         return self._members[position].type
 
-    def read(self, fields: Sequence[Field], groups: Sequence[int], part: range | None = None) -> pa.Table:
+    def read(
+        self, fields: Sequence[Field], groups: Sequence[int], part: range | None = None, wanted: Mask | None = None
+    ) -> pa.Table:
         """Columns of some row groups, or of a `part` of one, under their logical names and in their types of now.
 
-        Rows of dead tuples are left out.
+        Rows of dead tuples are left out, and of the others those that are not `wanted`.
         """
-        rows = self._physical(fields, groups, part)
-        if self._live is None or not len(groups):
-            return rows
-        live = self._live_in(groups, part)
-        return rows if live.all() else rows.filter(pa.array(live))
+        live = None if self._live is None or not len(groups) else self._live_in(groups, part)
+        chosen = wanted
+        if live is not None:
+            chosen = live.copy()
+            chosen[live] = True if wanted is None else wanted
+        return self._rows(fields, groups, part, live, None if chosen is None or chosen.all() else chosen)
 
-    def _physical(self, fields: Sequence[Field], groups: Sequence[int], part: range | None = None) -> pa.Table:
-        """The same, with all rows that lie there."""
+    def _rows(
+        self, fields: Sequence[Field], groups: Sequence[int], part: range | None, live: Mask | None, chosen: Mask | None
+    ) -> pa.Table:
+        """The rows that are `chosen` of all that lie there; what is told by tuples is told of `live` ones only."""
         parts = [range(self.group_rows[g]) for g in groups] if part is None else [part]
-        rows = sum(map(len, parts))
         positions = {f.id: self.position(f) for f in fields if not self._is_told(f)}
         wanted = sorted({p for p in positions.values() if p is not None})
-        stored = dict(zip(wanted, self._stored(wanted, groups, part), strict=True))
+        read = self._stored(wanted, groups, part)
+        stored = dict(zip(wanted, read if chosen is None else chosen_rows(read, chosen), strict=True))
         columns = []
         for field in fields:
             position = positions.get(field.id)
             if position is not None:
                 columns.append(self._fitted(stored[position], field.type))
             elif field.id not in self.constants and self._is_told_by_tuples(field):
-                columns.append(self._by_tuples(field, groups, parts))
+                told = self._by_tuples(field, groups, parts)
+                still = chosen if live is None or chosen is None else chosen[live]
+                columns += [told] if still is None or still.all() else chosen_rows([told], still)
             else:
                 # By row group: strings that are the same in all rows may be too long for one array.
-                same = [self._absent(field, len(part)) for part in parts]
+                same = [self._absent(field, count) for count in _counts(parts, chosen)]
                 columns.append(pa.chunked_array(same, arrow_type(field.type)))
         names = pa.schema([arrow_field(field) for field in fields])
-        return pa.Table.from_arrays(columns, schema=names) if fields else bare_rows(rows)
+        return pa.Table.from_arrays(columns, schema=names) if fields else bare_rows(sum(_counts(parts, chosen)))
 
     def lineage(self) -> pa.Table | None:
         """The id and the version of every row that is not dead, as `LINEAGE` has them; None if neither is known."""
@@ -361,6 +373,14 @@ def _field_id(field: pa.Field) -> int | None:
 
 def _first_places(keys: Iterable[_Key]) -> dict[_Key, int]:
     return {key: place for place, key in reversed([*enumerate(keys)])}
+
+
+def _counts(parts: Sequence[range], chosen: Mask | None) -> list[int]:
+    """How many rows of each part are chosen, one part after the other."""
+    lengths = [len(part) for part in parts]
+    if chosen is None:
+        return lengths
+    return [int(some.sum()) for some in np.split(chosen, np.cumsum(lengths)[:-1])] if lengths else []
 
 
 def _leaf_count(type_: pa.DataType) -> int:

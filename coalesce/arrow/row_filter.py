@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from coalesce.errors import NeedsSpark
+from coalesce.model.columns import whole
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.index import Positions
@@ -50,7 +51,7 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
             nested = _nested_outcomes(rows.column(field.name), asked)
             return nested if places is None else nested[places]
         if column_id not in domains:
-            domains[column_id] = rows_domain(type_, rows.column(field.name).combine_chunks())
+            domains[column_id] = rows_domain(type_, whole(rows.column(field.name)))
         if column_id not in here:
             here[column_id] = domains[column_id] if places is None else domains[column_id].at(places)
         return here[column_id].outcomes(asked)

@@ -42,9 +42,10 @@ def matching_parts(file: OpenFile, predicate: Bound) -> list[Part]:
     judge = Judge(predicate, file.version.schema)
     places = file.places
     parts = [Part(group, 0, rows, None) for group, rows in enumerate(file.group_rows)]
-    if places is not None and len(places.tuples) > 1:
+    partitions = not judge.columns.isdisjoint(f.source_id for f in file.spec.fields)
+    if partitions and places is not None and len(places.tuples) > 1:
         parts = places.parts(judge.outcomes(_tuple_domains(file, judge, places), len(places.tuples)), file.group_rows)
-    if all(part.matching is not None for part in parts):
+    if all(part.matching is not None for part in parts) or _is_judged(file, judge):
         return parts
     outcomes = judge.outcomes(_statistics_domains(file, judge), len(file.group_rows))
     may, sure = may_be_true(outcomes), must_be_true(outcomes)
@@ -72,6 +73,12 @@ def _tuple_domains(file: OpenFile, judge: Judge, places: Places) -> dict[int, Do
         before = domains.get(field.source_id)
         domains[field.source_id] = here if before is None else Both(before, here)
     return domains
+
+
+def _is_judged(file: OpenFile, judge: Judge) -> bool:
+    """Whether the footer can say nothing that the plan has not looked at: its one row group is the whole file."""
+    known = file.entry.statistics
+    return len(file.group_rows) == 1 and all(i in known or i in file.constants for i in judge.columns)
 
 
 def _statistics_domains(file: OpenFile, judge: Judge) -> dict[int, Domain]:

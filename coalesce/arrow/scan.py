@@ -1,7 +1,6 @@
 """A scan without Spark: the plan's files, row group by row group, and exactly the rows that match."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -13,6 +12,7 @@ from coalesce.arrow.places import Part
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
 from coalesce.arrow.row_groups import matching_parts
+from coalesce.arrow.threads import each
 from coalesce.errors import FileMissing
 from coalesce.model.arrow_schema import arrow_schema
 from coalesce.model.datafile import DataFile
@@ -20,7 +20,6 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
-from coalesce.predicate.outcomes import Mask
 from coalesce.table.commit.log import why_missing
 from coalesce.table.engine import Snapshot
 from coalesce.table.outgoing import pandas_frame, polars_frame
@@ -54,12 +53,7 @@ class ArrowScan:
 
     def to_arrow(self) -> pa.Table:
         """All rows at once; several files are read at the same time."""
-        todo = list(self._residuals())
-        pool = ThreadPoolExecutor(min(_READERS, len(todo)) or 1)
-        try:
-            parts = list(pool.map(lambda pair: list(self._file(*pair, at_once=True)), todo))
-        finally:
-            pool.shutdown(cancel_futures=True)  # after a failure the other files are not wanted
+        parts = each(lambda pair: list(self._file(*pair, at_once=True)), list(self._residuals()), _READERS)
         batches = [batch for part in parts for batch in part]
         return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
 
@@ -121,7 +115,7 @@ class ArrowScan:
         """The matching rows of a part of a row group: what the predicate asks about is read first, if it has to be."""
         rows = None if part.stop - part.start == file.group_rows[part.group] else range(part.start, part.stop)
         if part.matching is not None:
-            return _filtered(file.read(self.fields, [part.group], rows), part.matching)
+            return file.read(self.fields, [part.group], rows, part.matching)
         schema = self.plan.version.schema
         asked = asked_fields(residual, schema)
         judged = file.read(asked, [part.group], rows)
@@ -129,15 +123,13 @@ class ArrowScan:
         if not matching.any():
             return self.schema.empty_table()
         asked_ids = {f.id for f in asked}
-        rest = file.read([f for f in self.fields if f.id not in asked_ids], [part.group], rows)
+        rest = file.read([f for f in self.fields if f.id not in asked_ids], [part.group], rows, matching)
+        if not matching.all():
+            judged = judged.filter(pa.array(matching))
         found = dict(zip((f.id for f in asked), judged.columns, strict=True))
         found |= zip((f.id for f in self.fields if f.id not in asked_ids), rest.columns, strict=True)
         columns = [found[f.id] for f in self.fields]
-        return _filtered(pa.Table.from_arrays(columns, schema=self.schema) if columns else rest, matching)
-
-
-def _filtered(rows: pa.Table, matching: Mask) -> pa.Table:
-    return rows if matching.all() else rows.filter(pa.array(matching))
+        return pa.Table.from_arrays(columns, schema=self.schema) if columns else rest
 
 
 @dataclass(frozen=True, slots=True)

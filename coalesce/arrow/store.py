@@ -1,10 +1,10 @@
 """Put data files where they belong: several at a time, and all of them or none."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
+from coalesce.arrow.threads import each
 from coalesce.errors import StorageError
 from coalesce.model.datafile import DataFile
 from coalesce.storage.base import Storage
@@ -31,14 +31,11 @@ def store(storage: Storage, files: Sequence[MakeFile]) -> list[DataFile]:
             _put(storage, entry.path, data)
         return entry
 
-    pool = ThreadPoolExecutor(min(_WORKERS, len(files)) or 1)
     try:
-        entries = list(pool.map(make_and_put, files))
-    except BaseException:
-        pool.shutdown(wait=True, cancel_futures=True)  # no file may be put after the others are deleted
+        entries = each(make_and_put, files, _WORKERS)
+    except BaseException:  # none of them is being put any more
         discard(storage, begun)
         raise
-    pool.shutdown()
     return [entry for entry in entries if entry is not None]
 
 

@@ -30,6 +30,7 @@ from coalesce.model.entries import (
     value_range,
 )
 from coalesce.model.spec import Spec
+from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import AtomicType, Value, is_atomic
 from coalesce.model.version import FORMAT_VERSION, FieldBounds, ManifestRef
 from coalesce.recent import Recent
@@ -74,7 +75,9 @@ class EncodedManifest:
 def encode_manifest(entries: Entries) -> EncodedManifest:
     """The manifest file of `entries`, sorted by physical key."""
     _check_paths(entries.core.column("path"), "the manifest to be written")
-    table = entries.table().take(column_from(sort_order(entries)))
+    table, order = entries.table(), sort_order(entries)
+    if (order[1:] < order[:-1]).any():  # most that are written again were in order
+        table = table.take(column_from(order))
     if DEAD in table.column_names and not entries.dead_rows.any():
         table = table.drop_columns([DEAD])  # what readers before it do not know is only there if it has to be
     data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
@@ -144,6 +147,8 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     field_ids = tuple(f.field_id for f in spec.fields)
     _check_columns(core.schema, file.metadata.metadata or {}, ref, spec)
     _check_entries(core, ref)
+    if ref.dead_rows and not all(isinstance(f.transform, Identity | Void) for f in spec.fields):
+        raise CorruptMetadata(ref.path, "dead rows are told by columns, and a partition field is none.", DEAD)
 
     if not any(is_statistic(n) for n in opened.names):
         return Entries(ref.spec_id, field_ids, _inherit(core, ref))

@@ -6,6 +6,7 @@ it never prunes a file and never counts as an answer.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.spec import LogicalTuple
@@ -27,8 +28,7 @@ class ColumnStatistics:
     nan_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadTuple:
+class DeadTuple(NamedTuple):
     """A logical tuple whose rows were removed from the table and still lie in a data file, where readers skip them.
 
     `place` is its number among all tuples of the file, live and dead, in the order in which their rows lie; `since` is

@@ -28,29 +28,29 @@ def can_be_marked(spec: Spec, schema: Schema) -> bool:
 
 
 def marked(entries: Entries, dying: Mask, since: int) -> Entries:
-    """The entries with some tuples dead since a moment (in milliseconds); those of which none is left are gone.
+    """The entries with some tuples dead since a moment, in milliseconds; the others stay as they are.
 
-    `dying` has a flag for each tuple of each entry, in their order. All tuples and counts of these entries are known.
+    `dying` has a flag for each tuple that is listed, one entry after the other; the counts of those are known. An entry
+    none of whose tuples is left has no rows.
     """
     table = entries.table().combine_chunks()
     lists = whole(table.column("tuples"))
-    offsets = numbers(lists.offsets).astype(np.int64)
-    lengths = np.diff(offsets)
     tuples = lists.flatten()
-    rows = numbers(tuples.field("rows"))
+    lengths = np.where(is_null(lists), 0, np.diff(numbers(lists.offsets).astype(np.int64)))
     file = np.repeat(np.arange(len(lengths)), lengths)
-    gone = np.bincount(file, weights=np.where(dying, rows, 0), minlength=len(lengths)).astype(np.int64)
+    rows = np.where(dying, numbers(tuples.field("rows"), null=0), 0)
     before = numbers(table.column("rows"))
-    dead = _dead_lists(entries, table, tuples, dying, file, since)
-    left = pa.ListArray.from_arrays(_offsets(file[~dying], len(lengths)), tuples.filter(column_from(~dying)))
+    after = before - np.bincount(file, weights=rows, minlength=len(lengths)).astype(np.int64)
+    live = tuples.filter(column_from(~dying))
+    missing = column_from(is_null(lists)) if lists.null_count else None
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    columns |= {"tuples": left, "rows": column_from(before - gone), DEAD: dead}
+    columns["tuples"] = pa.ListArray.from_arrays(_offsets(file[~dying], len(lengths)), live, mask=missing)
+    columns["rows"] = column_from(after)
+    columns[DEAD] = _dead_lists(entries, table, tuples, dying, file, since)
     for name, column in columns.items():
         if name.startswith(("null_count_", "nan_count_")):
-            columns[name] = _count_of_live(column, before, before - gone)
-    found = from_table(entries.spec_id, entries.field_ids, pa.table(columns))
-    alive = before > gone
-    return found if alive.all() else found.take(np.flatnonzero(alive))
+            columns[name] = _count_of_live(column, before, after)
+    return from_table(entries.spec_id, entries.field_ids, pa.table(columns))
 
 
 def _dead_lists(
@@ -72,7 +72,7 @@ def _dead_lists(
         owner = np.concatenate([np.repeat(np.arange(len(lists)), np.diff(numbers(lists.offsets))), owner])
         new = pa.concat_arrays([old, new])
     order = np.lexsort((numbers(new.field("place")), owner))
-    return pa.ListArray.from_arrays(_offsets(owner, table.num_rows), new.take(column_from(order)), type=type_)
+    return pa.ListArray.from_arrays(_offsets(owner[order], table.num_rows), new.take(column_from(order)), type=type_)
 
 
 def _places(table: pa.Table, file: Places) -> Places:

@@ -5,7 +5,7 @@ every rule it ever had; each data file carries the id of the one it was written 
 a rule: files say themselves which tuples they hold.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
@@ -92,9 +92,8 @@ def route(
             return tuple_
         case Groups(_, members, _):
             return tuple(_grouped(members.get(f.field_id), v) for f, v in zip(spec.fields, tuple_, strict=True))
-        case BySize(_, field_ids, group, below):
-            threshold = below * HYSTERESIS if was_alone else below
-            if size is not None and size >= threshold:
+        case BySize(_, field_ids, group, _):
+            if _is_large(rule, size, was_alone):
                 return tuple_
             shared = _group(group)
             return tuple([shared if f.field_id in field_ids else v for f, v in zip(spec.fields, tuple_, strict=True)])
@@ -102,6 +101,35 @@ def route(
             raise unknown_kind(rule)
         case _:
             assert_never(rule)
+
+
+def route_all(
+    rule: Rule, spec: Spec, tuples: Sequence[LogicalTuple], sizes: Sequence[int], alone: Collection[LogicalTuple]
+) -> list[PhysicalKey]:
+    """The physical partition of each, as `route` has it; `alone` are those that were so before.
+
+    Tuples that share have the same object for their key: a large write has a hundred thousand of them.
+    """
+    if not isinstance(rule, BySize):
+        return [route(rule, spec, t, size) for t, size in zip(tuples, sizes, strict=True)]
+    own = [i for i, f in enumerate(spec.fields) if f.field_id not in rule.field_ids]
+    shared: dict[LogicalTuple, PhysicalKey] = {}
+    keys: list[PhysicalKey] = []
+    for tuple_, size in zip(tuples, sizes, strict=True):
+        if _is_large(rule, size, tuple_ in alone):
+            keys.append(tuple_)
+            continue
+        rest = tuple([tuple_[i] for i in own])
+        key = shared.get(rest)
+        if key is None:
+            key = shared[rest] = route(rule, spec, tuple_, None)
+        keys.append(key)
+    return keys
+
+
+def _is_large(rule: BySize, size: int | None, was_alone: bool) -> bool:
+    threshold = rule.below * HYSTERESIS if was_alone else rule.below
+    return size is not None and size >= threshold
 
 
 @lru_cache(maxsize=64)

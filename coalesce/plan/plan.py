@@ -4,7 +4,7 @@ Making a plan touches only what it must. Entries become objects, conjuncts are j
 drawn up when it is asked for.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ import numpy as np
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import ManifestRef, Version, held_bytes
 from coalesce.plan.index import ManifestIndex
+from coalesce.plan.objects import objects_of
 from coalesce.plan.planner import Judge, JudgeOpaque, LoadManifests, PlannedManifest, kept_manifests, plan_manifest
 from coalesce.plan.report import Report, explain, make_report, shortened
 from coalesce.predicate.expr import TRUE, And, Bound
@@ -53,20 +54,16 @@ class Plan:
     @cached_property
     def files(self) -> tuple[DataFile, ...]:
         """The files to read, as entries."""
-        return self._entries(None)
+        schema = self.version.schema
+        return tuple(f for m in self.manifests for f in m.index.entries.files(m.files, m.components(schema)))
 
     @cached_property
     def files_to_scan(self) -> tuple[DataFile, ...]:
         """The same, with the statistics only of the columns that the predicate asks about."""
-        return self._entries(Judge(self.predicate, self.version.schema).columns)
-
-    def _entries(self, columns: Collection[int] | None) -> tuple[DataFile, ...]:
         schema = self.version.schema
+        columns = frozenset(Judge(self.predicate, schema).columns)
         return tuple(
-            file
-            for m in self.manifests
-            if len(m.files)
-            for file in m.index.entries.files(m.files, m.components(schema), columns)
+            f for m in self.manifests for f in objects_of(m.index).files(m.files, m.components(schema), columns)
         )
 
     def paths(self) -> Iterator[str]:

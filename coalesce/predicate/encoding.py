@@ -129,9 +129,12 @@ def keys_of(type_: AtomicType, column: pa.Array) -> Codes:
 def _float_keys(values: npt.NDArray[np.floating[Any]]) -> Codes:
     """IEEE bits turned so that they sort; adding 0.0 makes -0.0 the same as 0.0; NaN goes above infinity."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is one more NaN
-        bits = (values.astype(np.float64) + 0.0).view(np.int64)
-    keys = bits ^ ((bits >> 63) & np.int64(HIGHEST))
-    return np.where(np.isnan(values), np.int64(NAN_KEY), keys)
+        keys: Codes = np.add(values, 0.0, dtype=np.float64).view(np.int64)
+    turned = keys >> 63  # all bits of what is negative
+    turned &= HIGHEST
+    keys ^= turned
+    keys[np.isnan(values)] = NAN_KEY
+    return keys
 
 
 def _decimal_keys(column: pa.Array) -> Codes:

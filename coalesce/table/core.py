@@ -25,6 +25,7 @@ from coalesce.predicate.mistakes import refuse, refuse_qualified
 from coalesce.predicate.normalize import has_opaque, normalize
 from coalesce.predicate.sql.parse import parse
 from coalesce.storage.base import Storage
+from coalesce.table.commit.conflicts import FilesGone
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.commit.transaction import Transaction
@@ -170,10 +171,20 @@ class Core:
         self.version = transaction.commit()
         return self.version
 
-    def write(self, operation: str, applies: Applies, stage: Stage) -> WriteResult:
-        """Stage a change of rows and commit it, unless that was done before."""
-        transaction = self.transaction(operation, applies=applies)
-        result = self.committed(transaction, stage)
+    def write(self, operation: str, applies: Applies, stage: Stage, *, attempts: int = 1) -> WriteResult:
+        """Stage a change of rows and commit it, unless that was done before.
+
+        One that needs no rows from outside can be staged again if others have moved the files that it went by, as a
+        compaction does: so many `attempts`.
+        """
+        for attempt in range(attempts):
+            transaction = self.transaction(operation, applies=applies)
+            try:
+                result = self.committed(transaction, stage)
+                break
+            except FilesGone:
+                if attempt == attempts - 1:
+                    raise
         if self.tend is not None and result.committed:
             self.tend(self, transaction.touched)
         return result

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from coalesce.model.datafile import DataFile
-from coalesce.model.rule import PhysicalKey, Rule, route
+from coalesce.model.rule import PhysicalKey, Rule, route_all
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.types import FLOATING, AtomicType, Value
@@ -98,9 +98,14 @@ def files_of_keys(
 ) -> list[PlannedFile]:
     """The files for `rows[i]` rows of each tuple `i`, whose physical key is `keys[i]`, taken `in_order`."""
     runs: dict[PhysicalKey, list[int]] = {}
+    by_object: dict[int, list[int]] = {}  # many tuples have one and the same key, and to hash it takes the longest
     for index in in_order:
         if rows[index] > 0:
-            runs.setdefault(keys[index], []).append(index)
+            key = keys[index]
+            run = by_object.get(id(key))
+            if run is None:
+                run = by_object[id(key)] = runs.setdefault(key, [])
+            run.append(index)
     return [
         PlannedFile(key, slices)
         for key, run in runs.items()
@@ -149,12 +154,10 @@ def physical_keys(
     sizes, alone = known.sizes or {}, known.alone
     if has_floats:
         sizes, alone = {one_nan(t): size for t, size in sizes.items()}, {one_nan(t) for t in alone}
-    keys = []
-    for tuple_, count in zip(tuples, rows, strict=True):
-        same = one_nan(tuple_) if has_floats else tuple_
-        size = sizes.get(same, 0) + int(count * bytes_per_row)
-        keys.append(route(rule, spec, same, size, same in alone))
-    return keys
+        tuples = [one_nan(t) for t in tuples]
+    added = [int(count * bytes_per_row) for count in rows]
+    all_sizes = [sizes.get(t, 0) + size for t, size in zip(tuples, added, strict=True)] if sizes else added
+    return route_all(rule, spec, tuples, all_sizes, alone)
 
 
 def may_be_nan(types: Sequence[AtomicType]) -> bool:

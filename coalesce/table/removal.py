@@ -43,7 +43,7 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite, opaque:
     for planned, mark in zip(plan.manifests, by_tuples, strict=True):
         transaction.mark(planned.index.paths(np.flatnonzero(mark)))
     rest = [planned.only(~mark) for planned, mark in zip(plan.manifests, by_tuples, strict=True)]
-    whole, shared = split(replace(plan, manifests=tuple(rest)))
+    whole, shared = split(replace(plan, manifests=tuple(m for m in rest if len(m.files))))
     written = rewrite(shared, predicate) if shared else Rewritten([], [])
     stay = {f.path for f in written.untouched}
     transaction.remove(whole)

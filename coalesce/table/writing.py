@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from coalesce.arguments import check_flag, check_integer, check_settings
 from coalesce.errors import SchemaError
@@ -17,6 +18,9 @@ from coalesce.table.new_columns import STRICT, check_schema_mode
 from coalesce.table.reading import TableReader
 from coalesce.table.result import WriteResult
 from coalesce.table.tuples import among
+
+# How often a removal is made anew because others, such as a compaction, have moved the rows in question
+_ATTEMPTS: Final = 20
 
 
 class TableWriter(TableReader):
@@ -62,13 +66,17 @@ class TableWriter(TableReader):
         return core.write("append", applies, stage)
 
     def delete(self, where: Where, *, applies: Applies = None) -> WriteResult:
-        """Remove the rows that match. Files all of whose rows match go by metadata, shared ones are rewritten.
+        """Remove the rows that match.
+
+        What logical partitions decide goes by metadata alone, whatever else is in their files: the rows are still
+        there, but not in the table; `purge` takes them out of the files. What they do not decide is rewritten. The
+        property `remove.by` says when: `auto`, `mark` or `rewrite`.
 
         * `where`: a condition, as for `plan`; None removes every row.
         * `applies`: as for `append`.
 
         Raises `PredicateError`, `NeedsSpark` for a condition that only Spark can evaluate, `CommitConflict` if rows
-        that may match were added meanwhile, or files that hold some were rewritten.
+        that may match were added meanwhile, or files that hold some are rewritten again and again.
 
         >>> table.delete("n > 2").rows_removed
         2
@@ -79,7 +87,7 @@ class TableWriter(TableReader):
             predicate = core.bound(where)
             removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
 
-        return core.write("delete", applies, stage)
+        return core.write("delete", applies, stage, attempts=_ATTEMPTS)
 
     def truncate(self, *, applies: Applies = None) -> WriteResult:
         """Remove all rows. Older versions still have them.
@@ -92,7 +100,11 @@ class TableWriter(TableReader):
         4
         """
         core = self._core
-        return core.write("truncate", applies, lambda transaction: removal.remove(transaction, TRUE, core.rewrite))
+
+        def stage(transaction: Transaction) -> None:
+            removal.remove(transaction, TRUE, core.rewrite)
+
+        return core.write("truncate", applies, stage, attempts=_ATTEMPTS)
 
     def overwrite(
         self,
@@ -196,7 +208,7 @@ class TableWriter(TableReader):
         def stage(transaction: Transaction) -> None:
             removal.remove(transaction, removal.equals(core.version, listed, values), core.rewrite)
 
-        return core.write("drop_partition", applies, stage)
+        return core.write("drop_partition", applies, stage, attempts=_ATTEMPTS)
 
     def rollback(self, version: int) -> WriteResult:
         """Make an older version's state the newest: a new version with the old one's columns, fields, rule and files.

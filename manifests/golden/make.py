@@ -136,6 +136,20 @@ def types(path: Path) -> None:
     coalesce.create(path, rows.schema, partition_by=["p"]).append(rows)
 
 
+def dead(path: Path) -> None:
+    """Rows that are in files and not in the table: removed from the same file twice, put back, and rolled back."""
+    table = coalesce.create(path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"))
+    table.set_properties({"remove.by": "mark"})
+    table.append(events(0, AWKWARD))
+    table.drop_partition(app="[#small]")
+    table.drop_partition(app=None)
+    table.append(events(100, ["A", "[#small]"]))
+    table.overwrite_partitions(events(200, ["", "A"]))
+    table.delete("dt < DATE '2000-01-01' AND app > 'd'")
+    table.rollback(3)
+    table.delete("app = 'a/b=c%20d' OR (app = '' AND dt = DATE '1969-12-31')")
+
+
 def retention(path: Path) -> None:
     """A version that only a tag keeps, a gap behind it, and a rollback to another tag's."""
     table = coalesce.create(path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"))
@@ -150,7 +164,7 @@ def retention(path: Path) -> None:
 
 
 TABLES: dict[str, Callable[[Path], None]] = {
-    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types, retention)
+    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types, dead, retention)
 }
 
 

@@ -38,7 +38,7 @@ def version(table: Path, number: int) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(data)
     assert document["format_version"] == 1
     assert document["version"] == number
-    assert set(document["reader_features"]) <= {"logicalPartitions"}
+    assert set(document["reader_features"]) <= {"logicalPartitions", "deadTuples"}
     return document
 
 
@@ -78,7 +78,8 @@ def rows(table: Path, number: int) -> list[Row]:
     found: list[Row] = []
     for entry in entries(table, document):
         read = pq.ParquetFile(table / entry["path"]).read()
-        assert read.num_rows == entry["rows"]
+        dead = entry.get("dead") or []
+        assert read.num_rows == entry["rows"] + sum(d["rows"] for d in dead)
         by_id = {int((f.metadata or {})[b"PARQUET:field_id"]): i for i, f in enumerate(read.schema)}
         values = {}
         for field in columns(document):
@@ -86,8 +87,27 @@ def rows(table: Path, number: int) -> list[Row]:
                 values[field["name"]] = read.column(by_id[field["id"]]).cast(ARROW[field["type"]]).to_pylist()
             else:
                 values[field["name"]] = [field.get("default")] * read.num_rows
-        found += [{name: column[i] for name, column in values.items()} for i in range(read.num_rows)]
+        gone = {_components(document, entry, d) for d in dead}
+        sources = [name for name, _ in _sources(document, entry)] if gone else []
+        for i in range(read.num_rows):
+            row = {name: column[i] for name, column in values.items()}
+            if not gone or tuple(row[name] for name in sources) not in gone:
+                found.append(row)
     return found
+
+
+def _sources(document: dict[str, Any], entry: Row) -> list[tuple[str, str]]:
+    """The columns that an entry's tuples are made of, and the member of a tuple that each is in."""
+    spec = next(s for s in document["specs"] if s["spec_id"] == entry["spec_id"])
+    names = {f["id"]: f["name"] for f in document["schema"]["fields"]}
+    identities = [f for f in spec["fields"] if f["transform"] == "identity" and f["source_id"] in names]
+    return [(names[f["source_id"]], f"f{f['field_id']}") for f in identities]
+
+
+def _components(document: dict[str, Any], entry: Row, tuple_: Row) -> tuple[Any, ...]:
+    types = {f["name"]: ARROW[f["type"]] for f in columns(document)}
+    found = _sources(document, entry)
+    return tuple(pa.scalar(tuple_[member]).cast(types[name]).as_py() for name, member in found)
 
 
 def as_text(row: Row) -> dict[str, str]:

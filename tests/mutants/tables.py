@@ -192,8 +192,8 @@ MUTANTS = (
     Mutant(
         name="rule: as large as the threshold is small",
         file="coalesce/model/rule.py",
-        old="            if size is not None and size >= threshold:\n",
-        new="            if size is not None and size > threshold:\n",
+        old="    return size is not None and size >= threshold\n",
+        new="    return size is not None and size > threshold\n",
         tests=(LAYOUT,),
         seen="a logical partition of exactly `below` bytes shares",
     ),

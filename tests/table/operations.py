@@ -22,6 +22,7 @@ from coalesce.errors import SchemaError
 from coalesce.model.rule import RuleRequest
 from coalesce.model.transforms import apply
 from coalesce.model.values import from_python
+from coalesce.table.engine import REMOVALS
 from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 
@@ -154,8 +155,9 @@ class LogicalOperations(RuleBasedStateMachine):
         fields=st.lists(st.sampled_from(FIELDS), max_size=3, unique=True),
         size=st.sampled_from(["1", "600", "128MB"]),
         rule_=st.sampled_from(RULES),
+        remove_by=st.sampled_from(REMOVALS),
     )
-    def create(self, fields: list[str], size: str, rule_: RuleRequest) -> None:
+    def create(self, fields: list[str], size: str, rule_: RuleRequest, remove_by: str) -> None:
         """Begin with any spec; the rule needs the field it names."""
         self.table = self.open(
             coalesce.create(
@@ -163,7 +165,7 @@ class LogicalOperations(RuleBasedStateMachine):
                 SCHEMA,
                 partition_by=fields,
                 rule=rule_ if "app" in fields else None,
-                properties={"write.target-file-bytes": size},
+                properties={"write.target-file-bytes": size, "remove.by": remove_by},
             )
         )
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import coalesce
 from coalesce.errors import CoalesceError, VersionNotFound
 from coalesce.manifest.paths import version_path
-from coalesce.table.commit.changes import Follower, Span, lost_files
+from coalesce.table.commit.changes import Follower, Span, lost_rows
+from coalesce.table.engine import REMOVALS
 from coalesce.table.table import Table, core_of
 from tests.support.examples import examples
 
@@ -71,23 +72,26 @@ def files_of(table: Table, arrivals: Span) -> list[str]:
     return [f.path for f in found if f.added_version is not None and f.added_version > arrivals.since]
 
 
-@given(st.lists(st.sampled_from(STEPS), max_size=14), st.integers(1, 4), st.integers(0, 3))
+@given(st.lists(st.sampled_from(STEPS), max_size=14), st.integers(1, 4), st.integers(0, 3), st.sampled_from(REMOVALS))
 @settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 def test_each_new_file_comes_once(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[str], max_files: int, begin: int
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str], max_files: int, begin: int, remove_by: str
 ) -> None:
     """In steps of any size, a stream has exactly the files of the versions that only added files, in their order."""
     table = make_table(tmp_path_factory.mktemp("t") / "t")
+    table.set_properties({"remove.by": remove_by})
     for number, step in enumerate(steps):
         take(table, step, number)
     versions = table.history()[::-1]
     begin = min(begin, table.version)
     expected = []
     for old, new in pairwise(versions):
-        before, after = ({f.path: f.added_version for f in table.at(version=v.number).files()} for v in (old, new))
-        assert lost_files(old, new, core_of(table).manifests) == before.keys() - after.keys()
-        if new.number > begin and before.keys() <= after.keys():
-            expected.append({path for path, added in after.items() if added == new.number})
+        before, after = ({f.path: f for f in table.at(version=v.number).files()} for v in (old, new))
+        there = {path: file.rows for path, file in after.items()}
+        lost = {path: there.get(path) for path, file in before.items() if there.get(path) != file.rows}
+        assert lost_rows(old, new, core_of(table).manifests) == lost
+        if new.number > begin and not lost:
+            expected.append({path for path, file in after.items() if file.added_version == new.number})
     came: list[set[str]] = []
     position = begin
     while position < table.version:

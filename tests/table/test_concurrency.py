@@ -11,6 +11,7 @@ from coalesce.errors import CommitConflict
 from coalesce.model.rule import RuleRequest, group, keep_all, small
 from coalesce.table import removal
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.engine import MARK, REMOVALS
 from coalesce.table.table import Table, core_of
 from tests.support.examples import examples
 from tests.table.examples import create, events, opened
@@ -78,11 +79,16 @@ class ConcurrentTransactions(RuleBasedStateMachine):
 
     begun = Bundle("begun")
 
-    @initialize(rule=st.sampled_from(RULES))
-    def create(self, rule: RuleRequest) -> None:
+    @initialize(rule=st.sampled_from(RULES), remove_by=st.sampled_from(REMOVALS))
+    def create(self, rule: RuleRequest, remove_by: str) -> None:
         """A table with a row of each app, in shared files or not, and three objects of it."""
         self.storage = MemoryStorage()
-        self.tables = [create(self.storage, rule), opened(self.storage), opened(self.storage)]
+        self.remove_by = remove_by
+        self.tables = [
+            create(self.storage, rule, **{"remove.by": remove_by}),
+            opened(self.storage),
+            opened(self.storage),
+        ]
         self.model = [Committed(frozenset(), "create")]
         self.applied: dict[str, int] = {}
         self.next_id = 0
@@ -170,8 +176,10 @@ class ConcurrentTransactions(RuleBasedStateMachine):
             case "append":
                 return False
             case "delete":
-                # Files are shared, so any removal may have touched the same ones; of appends, only the same apps'.
-                return any(c.kind in ("delete", "rollback") or (c.apps & work.deletes) for c in since)
+                # Files are shared, so any removal that rewrites may have touched the same ones, and one that marks
+                # tuples only if they are the same; of appends, only the same apps'.
+                others = ("rollback",) if self.remove_by == MARK else ("delete", "rollback")
+                return any(c.kind in others or (c.apps & work.deletes) for c in since)
             case _:
                 return bool(since)
 
@@ -215,7 +223,7 @@ class ConcurrentTransactions(RuleBasedStateMachine):
         for file in sorted(newest.files(), key=lambda f: f.first_row_id or 0):
             assert file.first_row_id is not None
             assert file.first_row_id >= ends
-            ends = file.first_row_id + file.rows
+            ends = file.first_row_id + file.physical_rows
         assert ends <= newest.state.next_row_id
 
 

@@ -15,6 +15,7 @@ from coalesce.model.rule import RuleRequest, group, keep_all, small
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Bucket, apply
 from coalesce.model.types import INT64
+from coalesce.table.engine import AUTO, REMOVALS
 from coalesce.table.table import Table
 from tests.support.examples import examples
 from tests.table.examples import create, events, opened
@@ -90,10 +91,12 @@ class World:
     tables: list[Table] = field(init=False)
     effects: dict[int, Effect] = field(default_factory=dict)
     next_id: int = 0
+    remove_by: str = AUTO
 
     def __post_init__(self) -> None:
         self.storage = Interleaved(self.run)
-        self.tables = [create(self.storage, small("app")), *(opened(self.storage) for _ in range(3))]
+        first = create(self.storage, small("app"), **{"remove.by": self.remove_by})
+        self.tables = [first, *(opened(self.storage) for _ in range(3))]
 
     def run(self, step: Step) -> None:
         """Perform a step, with all that interrupts it."""
@@ -200,15 +203,20 @@ APPENDED = Step("append", ("A", "B", ""))
 
 
 @settings(max_examples=examples(25))
-@given(st.lists(steps(2), min_size=1, max_size=4))
-@example([Step("delete", interruptions=tuple((n, Step("append", ("B", "C"))) for n in range(1, 24, 3)))])
-@example([Step("overwrite", interruptions=((n, Step("set_rule", number=2)), (n + 1, APPENDED))) for n in range(1, 12)])
-@example([Step("set_rule"), Step("compact", interruptions=tuple((n, Step("delete", ("B",))) for n in (6, 9, 14)))])
-@example([Step("overwrite_partitions", ("A", "B"), interruptions=((n, Step("evolve")),)) for n in range(1, 12)])
-@example([Step("rollback", number=1, interruptions=((n, APPENDED),)) for n in range(1, 9)])
-def test_every_version_is_what_its_operation_made_of_the_one_before(begun: list[Step]) -> None:
+@given(st.lists(steps(2), min_size=1, max_size=4), st.sampled_from(REMOVALS))
+@example([Step("delete", interruptions=tuple((n, Step("append", ("B", "C"))) for n in range(1, 24, 3)))], "auto")
+@example(
+    [Step("overwrite", interruptions=((n, Step("set_rule", number=2)), (n + 1, APPENDED))) for n in range(1, 12)],
+    "auto",
+)
+@example(
+    [Step("set_rule"), Step("compact", interruptions=tuple((n, Step("delete", ("B",))) for n in (6, 9, 14)))], "auto"
+)
+@example([Step("overwrite_partitions", ("A", "B"), interruptions=((n, Step("evolve")),)) for n in range(1, 12)], "auto")
+@example([Step("rollback", number=1, interruptions=((n, APPENDED),)) for n in range(1, 9)], "auto")
+def test_every_version_is_what_its_operation_made_of_the_one_before(begun: list[Step], remove_by: str) -> None:
     """Operations of several objects of one table, one inside the other, in any place."""
-    world = World()
+    world = World(remove_by=remove_by)
     for step in (APPENDED, *begun):
         world.run(step)
     world.check()

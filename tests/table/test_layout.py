@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coalesce.model.arrow_schema import schema_from_arrow
-from coalesce.model.rule import BySize, Group, KeepAll, Rule, group, resolve, small
+from coalesce.model.rule import BySize, Group, KeepAll, Rule, group, resolve, route, route_all, small
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec, parse_partition_fields
 from coalesce.model.types import DOUBLE, INT64, STRING
@@ -172,6 +172,18 @@ def test_nan_stays_alone_once_it_is() -> None:
     tuples: list[LogicalTuple] = [(float("nan"),), (1.0,)]
     files = plan(tuples, [30, 30], rule=rule, spec=spec, known=Known(alone=[(float("nan"),), (None,)]))
     assert {str(f.physical_key): f.rows for f in files} == {str((SHARED,)): 30, str((math.nan,)): 30}
+
+
+@pytest.mark.parametrize("below", [0, 7, 100])
+@pytest.mark.parametrize("shared", [["app"], ["day"], ["day", "app"]])
+def test_all_are_routed_as_each_is(shared: list[str], below: int) -> None:
+    """Many tuples at once get the keys that each gets by itself, those below, at and above the limit, and NULLs too."""
+    rule = resolve(small(*shared, below=below), 1, SPEC, SCHEMA)
+    tuples: list[LogicalTuple] = [(d, a) for d in (None, 0, 1) for a in (None, "", "a", "b")]
+    sizes = [6, 7, 8, 4, 3, 100, 99, 101, 0, 50, 49, 51]
+    alone = tuples[2:7]
+    expected = [route(rule, SPEC, t, n, t in alone) for t, n in zip(tuples, sizes, strict=True)]
+    assert route_all(rule, SPEC, tuples, sizes, alone) == expected
 
 
 def test_explicit_groups() -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.errors import CommitConflict
+from coalesce.model.marking import can_be_marked
 from coalesce.model.schema import children
 from coalesce.model.types import Field, is_atomic
 from coalesce.model.version import DEAD_TUPLES, RETENTION, Version
@@ -24,6 +25,10 @@ from coalesce.table.commit.changes import lost_rows, rows_only_in
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.evolve import widens
 from coalesce.table.match import inside
+
+
+class FilesGone(CommitConflict):
+    """Files that a removal went by lie elsewhere now, or have fewer rows: done anew, it may well succeed."""
 
 
 def check_same_table(base: Version, head: Version) -> None:
@@ -109,7 +114,7 @@ def check_files_there(
     lost = lost_rows(base, head, manifests)
     wanted = {path for path in removed if path in lost and (lost[path] is None or path in copied)}
     if wanted:
-        raise CommitConflict(
+        raise FilesGone(
             f"{len(wanted)} of the files this transaction replaces, such as {min(wanted)}, were removed or rewritten "
             f"by another commit since version {base.number}; repeat the operation on the newest version."
         )
@@ -144,11 +149,12 @@ def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manif
             )
 
 
-def check_types_unchanged(predicate: Bound, base: Version, head: Version) -> None:
-    """Refuse to judge tuples by a predicate whose values are of the types that columns had."""
-    if any(base.schema.atomic(c) != head.schema.atomic(c) for c in Judge(predicate, base.schema).columns):
+def check_told(predicate: Bound, base: Version, head: Version) -> None:
+    """Refuse to mark tuples if columns that tell them are not what they were: those of the predicate, and of specs."""
+    asked = any(base.schema.atomic(c) != head.schema.atomic(c) for c in Judge(predicate, base.schema).columns)
+    if asked or any(can_be_marked(s, base.schema) and not can_be_marked(s, head.schema) for s in base.specs):
         raise CommitConflict(
-            f"a column that {to_sql(predicate)} asks about has changed since version {base.number}; "
+            f"a column by which rows are removed has changed since version {base.number}; "
             "repeat the operation on the newest version."
         )
 

@@ -18,16 +18,17 @@ import numpy as np
 from coalesce.arguments import shown
 from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError
 from coalesce.manifest.manifest_file import EncodedManifest
+from coalesce.model.columns import numbers, whole
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
-from coalesce.model.marking import can_be_marked, marked
+from coalesce.model.marking import marked
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.version import ManifestRef, Version, with_dead_tuples
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, JudgeOpaque, plan_manifest
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.outcomes import must_be_true
+from coalesce.predicate.outcomes import Mask, must_be_true
 from coalesce.table.commit import conflicts
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests, refs
@@ -245,6 +246,8 @@ class Transaction:
             conflicts.check_rows_fit(self.base, head)
         if replaced := self._replaced:
             conflicts.check_files_there(replaced, self._copied.union(self._mended), self.base, head, self.manifests)
+        if self._marked and self.matching is not None:
+            conflicts.check_told(self.matching, self.base, head)
         if self.matching is not None:
             conflicts.check_no_matching_rows(self.matching, self.base, head, self.manifests)
 
@@ -314,14 +317,13 @@ class Transaction:
         kept: list[ManifestRef] = []
         for ref, index in zip(head.manifests, self.manifests.load_all(head.manifests, head), strict=True):
             paths = index.entries.core.column("path").to_pylist()
-            stays = np.array([path not in replaced for path in paths], np.bool_)
-            if stays.all():
+            if replaced.isdisjoint(paths):
                 kept.append(ref)
                 continue
             if ref.path not in self._filtered:
-                parts = [index.entries.take(np.flatnonzero(stays))] if stays.any() else []
-                parts += self._mended_of([path for path in paths if path not in self._removed])
-                parts += self._marked_of(ref, index, paths, head)
+                mended = self._mended_of([path for path in paths if path not in self._removed])
+                left = self._left_of(ref, index, paths, head)
+                parts = [*([left] if len(left) else []), *mended]
                 self._filtered[ref.path] = self._stored(concatenate(parts)) if parts else []
             kept += self._materialized(self._filtered[ref.path], [ref])
         return kept
@@ -335,24 +337,24 @@ class Transaction:
         by_id = {id(entries): entries for entries, _ in found}
         return [by_id[i].take(np.array(taken)) for i, taken in places.items()]
 
-    def _marked_of(self, ref: ManifestRef, index: ManifestIndex, paths: Sequence[str], head: Version) -> list[Entries]:
-        """The entries of marked files, with the tuples dead on which the predicate is TRUE; none that has no others."""
-        files = np.flatnonzero([path in self._marked for path in paths])
-        if not len(files):
-            return []
+    def _left_of(self, ref: ManifestRef, index: ManifestIndex, paths: Sequence[str], head: Version) -> Entries:
+        """The entries of a manifest that stay, with the tuples of marked files dead on which the predicate is TRUE."""
+        entries = index.entries
+        gone = np.array([path in self._removed or path in self._mended for path in paths], np.bool_)
+        to_mark = np.array([path in self._marked for path in paths], np.bool_)
+        if to_mark.any():
+            entries = self._with_marks(ref, index, to_mark, head)
+            gone |= to_mark & (numbers(entries.core.column("rows")) == 0)
+        return entries.take(np.flatnonzero(~gone)) if gone.any() else entries
+
+    def _with_marks(self, ref: ManifestRef, index: ManifestIndex, to_mark: Mask, head: Version) -> Entries:
         assert self.matching is not None
-        conflicts.check_types_unchanged(self.matching, self.base, head)
         spec = head.spec_by_id(ref.spec_id)
-        if not can_be_marked(spec, head.schema):
-            raise CommitConflict(
-                f"a partition column was changed since version {self.base.number}; repeat the operation on the newest."
-            )
-        some = ManifestIndex(index.entries.take(files))
-        planned = plan_manifest(Judge(self.matching, head.schema, self.opaque), ref, spec, some)
-        dying = np.zeros(int(some.posting_counts(np.arange(some.tuple_count)).sum()), np.bool_)
-        dying[some.listed(planned.postings[must_be_true(planned.outcomes)])] = True
-        left = marked(some.entries, dying, self.since)
-        return [left] if len(left) else []
+        planned = plan_manifest(Judge(self.matching, head.schema, self.opaque), ref, spec, index).only(to_mark)
+        listed = whole(index.entries.core.column("tuples")).flatten()
+        dying = np.zeros(len(listed), np.bool_)
+        dying[index.listed(planned.postings[must_be_true(planned.outcomes)])] = True
+        return marked(index.entries, dying, self.since)
 
     def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
         """Merge manifests where enough have gathered; entries added here wait for the next commit."""
