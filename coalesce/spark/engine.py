@@ -10,10 +10,12 @@ from coalesce.errors import SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.plan.plan import Plan
+from coalesce.plan.planner import JudgeOpaque
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.spark.source.frame import dataframe, last_scan
+from coalesce.spark.source.opaque import judge
 from coalesce.spark.translate.schema import schema_from_spark
 from coalesce.spark.write.here import HERE, Here
 from coalesce.spark.write.report import WriteReport
@@ -78,6 +80,10 @@ class SparkEngine:
     def dataframe(self, snapshot: Snapshot) -> DataFrame:
         """The rows of the version; filters on the frame prune files."""
         return dataframe(self.spark, snapshot)
+
+    def judge(self, snapshot: Snapshot) -> JudgeOpaque:
+        """Catalyst, as far as it can say."""
+        return judge(self.spark, snapshot.version.schema)
 
     def last_scan(self, snapshot: Snapshot) -> Report | None:
         """What the last scan of the table has read and why."""

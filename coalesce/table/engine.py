@@ -19,6 +19,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
+from coalesce.plan.planner import JudgeOpaque
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
@@ -224,6 +225,9 @@ class FrameEngine(Engine, Protocol):
 
     def dataframe(self, snapshot: Snapshot) -> Any:
         """The rows of the version, read when the frame is computed and only where its filters need them."""
+
+    def judge(self, snapshot: Snapshot) -> JudgeOpaque | None:
+        """What judges, on tuples, conditions that only this engine understands, if anything can."""
 
     def last_scan(self, snapshot: Snapshot) -> Report | None:
         """What the last scan of the table has read and why."""

@@ -84,7 +84,8 @@ class TableWriter(TableReader):
         core = self._core
 
         def stage(transaction: Transaction) -> None:
-            removal.remove(transaction, core.bound(where), core.rewrite)
+            predicate = core.bound(where)
+            removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
 
         return core.write("delete", applies, stage, attempts=_ATTEMPTS)
 
@@ -144,7 +145,7 @@ class TableWriter(TableReader):
                 snapshot = replace(snapshot, within=within)
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
-                removal.remove(transaction, predicate, core.rewrite)
+                removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
             transaction.add(core.data_files(snapshot, data), version.schema)
             if not has_opaque(predicate):
                 removal.remove(transaction, predicate, core.rewrite)

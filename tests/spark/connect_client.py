@@ -78,6 +78,10 @@ def main(location: str, place: str, asked_of: Path) -> None:
         answers["no text"] = str(error)
     new.delete("k = 3")
     answers["deleted"] = new.read().count()
+    new.set_properties({"remove.by": "mark"})
+    new.append(df.filter("k >= 200 AND k < 300"))
+    new.drop_partition(app="A")
+    answers["marked"] = [new.state.dead_rows, new.read().count(), new.read().filter("app = 'A'").count()]
     try:
         spark.read.format("coalesce").load(location + "-nowhere").collect()
     except Exception as error:  # noqa: BLE001 - what a user gets to see

@@ -10,6 +10,15 @@ def query(seed: int) -> str:
     return _Writer(random.Random(seed)).query()
 
 
+def fingerprint(number: int, table: str) -> str:
+    """One row that says which query, how many rows, and two hashes over all of them in any order."""
+    text = query(number).replace("{t}", table).replace("{d}", "days")
+    return (
+        f"SELECT {number} AS q, '{table}' AS t, count(*) AS c, bit_xor(xxhash64(struct(*))) AS x,"
+        f" sum(CAST(xxhash64(struct(*)) AS DECIMAL(38, 0))) AS y FROM ({text})"
+    )
+
+
 class _Writer:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

@@ -70,6 +70,14 @@ def test_writes(connect: tuple[dict[str, object], Path]) -> None:
     assert unmanaged(coalesce.open(directory / "new")) == set()
 
 
+def test_removed_rows_that_still_lie_in_files(connect: tuple[dict[str, Any], Path]) -> None:
+    """Rows that were only marked as removed are not read."""
+    answers, directory = connect
+    dead, rows, of_app = answers["marked"]
+    assert dead > 0
+    assert (rows, of_app) == (coalesce.open(directory / "new").count(), 0)
+
+
 def test_rows_outside_of_what_is_overwritten_are_refused(connect: tuple[dict[str, object], Path]) -> None:
     """Counted in the workers, before any of them writes a file."""
     outside = connect[0]["outside"]

@@ -105,11 +105,15 @@ def test_only_the_columns_asked_for_are_read(spark: "SparkSession", adopted: Tab
     adopted.append(
         pa.table({"dt": [date(2026, 5, 1)] * 2, "app": ["A", "C"], "k": [1, 2], "s": ["x", "y"]}, schema=SCHEMA)
     )
-    frame = spark.read.format("coalesce").load(adopted.location).where("app = 'C' AND s = 'y'").select("k")
+    read = spark.read.format("coalesce").load(adopted.location)
+    frame = read.where("app IN ('A', 'C') AND s = 'y'").select("k")
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert plan.count("FileScan coalesce") == 2
     assert "ReadSchema: struct<app:string,k:bigint,s:string>" in plan
-    assert "1 of 10 files" in plan
+    assert "4 of 10 files" in plan
+    assert sorted(row.k for row in frame.collect()) == [1, 2, 31, 61]
+    frame = read.where("app = 'C' AND s = 'y'").select("k")
+    assert frame._jdf.queryExecution().executedPlan().toString().count("FileScan coalesce") == 1
     assert [row.k for row in frame.collect()] == [2]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from coalesce.table.table import Table
 from tests.spark.events import DAYS, make_events, rows
-from tests.spark.queries import query
+from tests.spark.queries import fingerprint, query
 from tests.support.examples import examples
 from tests.support.settings import INTERPRETED, changed
 
@@ -39,15 +39,6 @@ def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
 def _made(directory: Path) -> Path:
     directory.mkdir(exist_ok=True)
     return directory
-
-
-def fingerprint(number: int, table: str) -> str:
-    """One row that says which query, how many rows, and two hashes over all of them in any order."""
-    text = query(number).replace("{t}", table).replace("{d}", "days")
-    return (
-        f"SELECT {number} AS q, '{table}' AS t, count(*) AS c, bit_xor(xxhash64(struct(*))) AS x,"
-        f" sum(CAST(xxhash64(struct(*)) AS DECIMAL(38, 0))) AS y FROM ({text})"
-    )
 
 
 @pytest.mark.parametrize("start", range(0, len(NUMBERS), BATCH))

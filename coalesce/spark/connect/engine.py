@@ -22,6 +22,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.rule import BySize, Groups, KeepAll, Rule, UnknownRule, unknown_kind
 from coalesce.model.schema import Schema
 from coalesce.model.transforms import Identity
+from coalesce.plan.planner import JudgeOpaque
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
@@ -71,6 +72,10 @@ class ConnectEngine(ArrowEngine):
         """The rows of the version. Filters on it do not prune; `.option("where", …)` of the reader does."""
         reader = self.spark.read.format("coalesce").option(VERSION, snapshot.version.number)
         return reader.load(snapshot.storage.uri(""))
+
+    def judge(self, snapshot: Snapshot) -> JudgeOpaque | None:  # noqa: ARG002 - the engine's signature
+        """None: no Catalyst is in reach."""
+        return None
 
     def last_scan(self, snapshot: Snapshot) -> Report | None:  # noqa: ARG002 - the engine's signature
         """Never known: the server plans."""

@@ -115,6 +115,7 @@ def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callab
 _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "resolve": _resolve,
     "location": lambda question, _: location(question["options"]),
+    "parts": queries.parts,
     "estimate": queries.estimate,
     "describe": queries.described,
     "list": queries.listing,

@@ -9,7 +9,8 @@ A file that was adopted from a Hive-style directory even lacks its partition col
 As long as those columns are constant everywhere, that is no matter. But when shared files join the table, `app` has to
 be read from the rows of those and taken from the entries of the others. The version then has *parts*, and a query reads
 each in its own way: part 0 are the files that hold all that is not constant everywhere, and the bits of another part's
-number say which further columns its entries know.
+number say which further columns its entries know. Above those bits stands the spec of files with dead tuples, and one
+more: their rows have to be told apart, by the columns of that spec, which no other file's reader has to look at.
 """
 
 from dataclasses import dataclass
@@ -21,8 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.errors import CoalesceError
+from coalesce.model.columns import numbers, whole
+from coalesce.model.entries import DEAD
 from coalesce.model.spec import Spec
-from coalesce.model.transforms import Identity
+from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import AtomicType, Field
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS, ManifestRef, Version
 from coalesce.plan.index import ManifestIndex, Positions
@@ -59,12 +62,30 @@ class Constants:
 
     @cached_property
     def parts(self) -> tuple[int, ...]:
-        """The parts the version has: 0 and, if files may lack columns that others hold, some more."""
-        numbers = {0}
-        if self._sometimes and MATERIALIZE_PARTITION_COLUMNS not in self.version.writer_features:
-            for index, spec in self._manifests():
-                numbers.update(np.unique(self._part_of(index, spec)).tolist())
-        return tuple(sorted(numbers))
+        """The parts the version has: 0 and, if files may lack columns that others hold or have dead rows, some more."""
+        if self._may_lack_columns:
+            found = [self._part_of(index, spec) for index, spec in self._manifests()]
+            return tuple(sorted({0, *np.unique(np.concatenate(found)).tolist()}))
+        return tuple(sorted({0, *(self._part_of_dead(ref.spec_id) for ref in self.version.manifests if ref.dead_rows)}))
+
+    def telling(self, part: int) -> tuple[Field, ...] | None:
+        """The columns that tell the dead rows of each file of a part; None if its files have none."""
+        spec_id = (part >> len(self._sometimes)) - 1
+        if spec_id < 0:
+            return None
+        known = {f.id for f in self.of_part(part)}
+        fields = [f for f in self.version.spec_by_id(spec_id).fields if not isinstance(f.transform, Void)]
+        columns = [self.version.schema.by_id(i) for i in dict.fromkeys(f.source_id for f in fields) if i not in known]
+        if not all(isinstance(f.transform, Identity) for f in fields):
+            raise CoalesceError(
+                "rows of some files were removed by a partition field that this release cannot compute."
+            )
+        if None in columns:
+            raise CoalesceError(
+                "the columns asked for lack one that tells which rows of some files were removed; read a version that "
+                "has it, or purge() the table."
+            )
+        return tuple(cast("list[Field]", columns))
 
     def of_part(self, part: int) -> tuple[Field, ...]:
         """The columns that have one value in each file of a part, known from its entry."""
@@ -83,6 +104,10 @@ class Constants:
             return np.ones(len(files), np.bool_)
         here: Mask = self._part_of(index, spec)[files] == part
         return here
+
+    @property
+    def _may_lack_columns(self) -> bool:
+        return bool(self._sometimes) and MATERIALIZE_PARTITION_COLUMNS not in self.version.writer_features
 
     @cached_property
     def _partition_columns(self) -> list[Field]:
@@ -108,8 +133,8 @@ class Constants:
 
     def _part_of(self, index: ManifestIndex, spec: Spec) -> Positions:
         """The part of each file: a bit for each column that its entry knows, and nothing says that it holds."""
-        part: Positions = np.zeros(len(index.entries), np.int64)
-        for bit, field in enumerate(self._sometimes):
+        part: Positions = np.where(index.entries.dead_rows > 0, self._part_of_dead(spec.spec_id), 0).astype(np.int64)
+        for bit, field in enumerate(self._sometimes if self._may_lack_columns else ()):
             if spec.identity_position(field.id) is None:
                 continue
             counted = index.entries.statistic(f"null_count_{field.id}")
@@ -117,6 +142,9 @@ class Constants:
             if not bool(held.all()):
                 part |= (by_file(index, spec, field.id).known & ~held).astype(np.int64) << bit
         return part
+
+    def _part_of_dead(self, spec_id: int) -> int:
+        return (spec_id + 1) << len(self._sometimes)
 
 
 @dataclass(frozen=True)
@@ -152,6 +180,7 @@ def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
     np.minimum.at(lowest, index.posting_file, codes)
     values = component.values.take(pa.array(np.maximum(highest, 0), mask=highest < 0))
     known = np.asarray(lowest >= highest)
+    known[_others_among_dead(index, spec.fields[position].field_id, values)] = False
     if len(index.untrusted_files) == 0:
         return ByFile(values, known)
     # What files with unknown tuples hold, their physical keys say, as long as they do not name a group.
@@ -160,3 +189,17 @@ def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
     by_key = np.asarray(core.column("physical_known")) & ~is_group
     physical = core.column(f"physical_value_{field_id}").combine_chunks().cast(values.type)
     return ByFile(pc.if_else(pa.array(index.trusted), values, physical), np.where(index.trusted, known, by_key))
+
+
+def _others_among_dead(index: ManifestIndex, field_id: int, values: pa.Array) -> Positions:
+    """The files with a dead tuple that has another value than the live ones, which all have the one in `values`.
+
+    What Spark takes for a partition value it takes for that of every row: dead rows would be as alive as the others.
+    """
+    if DEAD not in index.entries.core.column_names:
+        return np.array([], np.int64)
+    lists = whole(index.entries.core.column(DEAD))
+    file = np.repeat(np.arange(len(lists)), np.diff(numbers(lists.offsets)))
+    dead, live = lists.flatten().field(f"f{field_id}").cast(values.type), values.take(pa.array(file))
+    same = pc.or_(pc.fill_null(pc.equal(dead, live), False), pc.and_(dead.is_null(), live.is_null()))
+    return np.unique(file[~np.asarray(same)])

@@ -1,4 +1,4 @@
-"""From a plan to what crosses the bridge: its files as one string, and how much of them matches."""
+"""From a plan to what crosses the bridge: its files as one string, which of their rows are dead, how much matches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coalesce.model.types import AtomicType, Field
+from coalesce.model.columns import column_from, numbers, whole
+from coalesce.model.entries import DEAD
+from coalesce.model.types import INT32, AtomicType, Field
+from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.spark.jvm.values import END, texts
@@ -19,11 +22,12 @@ def list_files(plan: Plan, constants: Constants, part: int | None) -> str:
     """The plan's files, of one part or all, as `PlannedFiles.java` reads them.
 
     First the number of combinations of constant values, then the combinations, then for each file the number of its
-    combination, its size and its path.
+    combination, its size and its path. In a part with dead rows the number of the file is the last of those values.
     """
     columns = constants.everywhere if part is None else constants.of_part(part)
-    chosen = plan.manifests if part is None else [_in_part(m, constants, part) for m in plan.manifests]
-    found = [_files_of(planned, columns) for planned in chosen]
+    chosen = plan.manifests if part is None else in_part(plan, constants, part).manifests
+    numbered = _starts(plan.version) if part is not None and constants.telling(part) is not None else {}
+    found = [_files_of(planned, columns, numbered.get(planned.ref.path)) for planned in chosen]
     files = pa.concat_tables(found) if found else pa.table({"key": pa.array([], pa.string())})
     keys = files.column("key").combine_chunks().dictionary_encode()
     combinations = keys.dictionary.to_pylist()
@@ -35,13 +39,54 @@ def list_files(plan: Plan, constants: Constants, part: int | None) -> str:
     return END.join(lines) + END
 
 
-def _in_part(planned: PlannedManifest, constants: Constants, part: int) -> PlannedManifest:
-    here = constants.in_part(planned.index, planned.spec, planned.files, part)
-    return replace(planned, files=planned.files[here])
+def list_dead(plan: Plan, constants: Constants, part: int) -> str | None:
+    """The dead tuples of the plan's files of a part, a line each, as `DeadRows.java` takes them; None without a file.
+
+    A line has the number of the file and the values of the columns that tell its rows. A part without dead rows has no
+    lines.
+    """
+    chosen = in_part(plan, constants, part).manifests
+    if not chosen:
+        return None
+    columns = constants.telling(part)
+    starts = _starts(plan.version)
+    return "" if columns is None else "".join(_dead_of(m, columns, starts[m.ref.path]) for m in chosen)
 
 
-def _files_of(planned: PlannedManifest, constants: Sequence[Field]) -> pa.Table:
-    """What crosses of one manifest's files; `key` are the constant values of each."""
+def _dead_of(planned: PlannedManifest, columns: Sequence[Field], start: int) -> str:
+    lists = whole(planned.index.entries.core.column(DEAD)).take(column_from(planned.files))
+    tuples = lists.flatten()
+    file = np.repeat(planned.files, np.diff(numbers(lists.offsets)))
+    written = [texts(INT32, column_from((start + file).astype(np.int32)))]
+    for column in columns:
+        position = planned.spec.identity_position(column.id)
+        assert position is not None  # what tells dead rows is part of their tuples
+        values = tuples.field(f"f{planned.spec.fields[position].field_id}")
+        written.append(texts(cast(AtomicType, column.type), values))
+    return "".join(line + "\n" for line in pc.binary_join_element_wise(*written, " ").to_pylist())
+
+
+def _starts(version: Version) -> dict[str, int]:
+    """The number of the first file of each manifest: files are numbered throughout a version, whatever a plan keeps."""
+    counts = np.cumsum([0, *(ref.files for ref in version.manifests)])
+    return {ref.path: int(start) for ref, start in zip(version.manifests, counts[:-1], strict=True)}
+
+
+def in_part(plan: Plan, constants: Constants, part: int) -> Plan:
+    """The plan for the files of a part alone."""
+    chosen = []
+    for planned in plan.manifests:
+        wanted = np.zeros(len(planned.index.entries), np.bool_)
+        wanted[planned.files] = constants.in_part(planned.index, planned.spec, planned.files, part)
+        chosen.append(planned.only(wanted))
+    return replace(plan, manifests=tuple(m for m in chosen if len(m.files)))
+
+
+def _files_of(planned: PlannedManifest, constants: Sequence[Field], start: int | None) -> pa.Table:
+    """What crosses of one manifest's files; `key` are the constant values of each.
+
+    The number of its first file, if there is a `start`, makes the numbers of all.
+    """
     chosen = pa.array(planned.files)
     columns = []
     for field in constants:
@@ -49,6 +94,8 @@ def _files_of(planned: PlannedManifest, constants: Sequence[Field]) -> pa.Table:
         encoded = values.take(chosen).dictionary_encode()
         written = texts(cast(AtomicType, field.type), encoded.dictionary)
         columns.append(pc.fill_null(written.take(encoded.indices), "-"))
+    if start is not None:
+        columns.append(texts(INT32, column_from((start + planned.files).astype(np.int32))))
     key = pc.binary_join_element_wise(*columns, " ") if columns else pa.repeat(pa.scalar(""), len(chosen))
     core = planned.index.entries.core
     path = core.column("path").take(chosen)
@@ -56,10 +103,7 @@ def _files_of(planned: PlannedManifest, constants: Sequence[Field]) -> pa.Table:
 
 
 def matching(plan: Plan) -> tuple[int, int]:
-    """About how many bytes and rows match: of a shared file only the share of the tuples that are asked for.
-
-    A version's parts are not told apart: an estimate of all is good enough for each.
-    """
+    """About how many bytes and rows match: of a shared file only the share of the tuples that are asked for."""
     total_bytes, total_rows = 0.0, 0
     for planned in plan.manifests:
         index = planned.index

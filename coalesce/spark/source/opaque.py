@@ -14,6 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
@@ -22,7 +26,9 @@ from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Tuples
 from coalesce.predicate.expr import Opaque
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes
+from coalesce.spark.jvm.catalyst import jvm
 from coalesce.spark.jvm.values import END, crosses, rows, texts
+from coalesce.spark.translate.schema import spark_schema
 
 _OUTCOMES: Final = {"T": TRUE, "F": FALSE, "N": NULL, "?": ANYTHING}
 
@@ -73,6 +79,23 @@ class Catalyst:
         names = "".join(column.field.name + END for column in columns)
         lines = rows([c.texts for c in columns], _separated(columns, combinations), len(combinations))
         return self.evaluate(condition.text, names, "".join(line + END for line in lines.to_pylist()))
+
+
+def judge(spark: SparkSession, schema: Schema) -> Catalyst:
+    """What judges conditions that were written for a table's columns, as the session would understand them.
+
+    What Spark does not understand, it cannot say: whoever reads rows by the condition is told what is wrong with it.
+    """
+    nothing = spark.createDataFrame([], spark_schema(schema))
+
+    def evaluate(text: str, names: str, lines: str) -> str:
+        try:
+            frame = nothing.where(F.expr(text))
+            return str(jvm(spark).coalesce.spark.Evaluator.judge(frame._jdf, names, lines))
+        except (PySparkException, Py4JError):
+            return ""
+
+    return Catalyst(schema, evaluate)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 The questions arrive through the bridge, on whichever thread of Spark's asks:
 
     resolve    at analysis: the columns of the version a query reads
+    parts      in the optimizer: what has to be read in ways of its own, and which rows of it are dead
     estimate   in the optimizer: how much the query's filters leave
     listing    when the scan begins: the files
     described  when somebody looks at the query: what each stage of the plan left
@@ -35,7 +36,7 @@ from coalesce.recent import Recent
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.jvm.values import END
 from coalesce.spark.source import versions
-from coalesce.spark.source.listing import list_files, matching
+from coalesce.spark.source.listing import in_part, list_dead, list_files, matching
 from coalesce.spark.source.opaque import Catalyst
 from coalesce.spark.source.versions import QueriedVersion
 from coalesce.spark.translate.options import read_options
@@ -103,9 +104,19 @@ def describe(location: str, found: QueriedVersion, spark: SparkSession) -> str:
 def _parts(found: QueriedVersion) -> list[dict[str, object]]:
     """The parts that are read each in its own way; none if there is but one way."""
     parts = found.constants.parts
-    if len(parts) == 1:
-        return []
-    return [{"part": part, "constants": [f.name for f in found.constants.of_part(part)]} for part in parts]
+    return [] if len(parts) == 1 else [_described_part(found, part) for part in parts]
+
+
+def _described_part(found: QueriedVersion, part: int) -> dict[str, object]:
+    """The columns that are constant in its files; if they have dead rows, those that tell them, and a free name."""
+    constants = [f.name for f in found.constants.of_part(part)]
+    telling = found.constants.telling(part)
+    if telling is None:
+        return {"part": part, "constants": constants}
+    number = "_file"
+    while found.version.schema.find(number) is not None:
+        number += "_"
+    return {"part": part, "constants": constants, "number": number, "telling": [f.name for f in telling]}
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
@@ -123,10 +134,20 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
 # --- estimate and list -------------------------------------------------------------------------------------------
 
 
+def parts(question: Question, evaluator: Any) -> str:
+    """The parts of which the filters leave files, by number, each with the dead tuples of those files."""
+    found = _recall(question)
+    plan = _plan(question, found, evaluator)
+    dead = {str(part): list_dead(plan, found.constants, part) for part in found.constants.parts}
+    return json.dumps({part: lines for part, lines in dead.items() if lines is not None})
+
+
 def estimate(question: Question, evaluator: Any) -> str:
     """How much the filters leave, for the optimizer."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
+    if question.get("part") is not None:
+        plan = in_part(plan, found.constants, question["part"])
     left_bytes, left_rows = matching(plan)
     return json.dumps({"bytes": left_bytes, "rows": left_rows})
 

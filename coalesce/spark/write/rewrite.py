@@ -18,6 +18,7 @@ from coalesce.arrow.read import constants_of
 from coalesce.arrow.tuples import can_compute
 from coalesce.model.datafile import DataFile
 from coalesce.model.spec import LogicalTuple, Spec
+from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import FLOATING, Field
 from coalesce.model.values import column_of
 from coalesce.predicate.expr import Bound
@@ -165,12 +166,40 @@ def rows_of(
     facts = _facts(snapshot, files, tasks)
     read = file_rows(session, snapshot, files, facts, tasks)
     row_id = F.coalesce(F.col(ROW_ID), F.col("first_row_id") + F.col(ROW_INDEX))
-    return read.select(
+    rows = read.select(
         *(_column(f, facts).alias(name_of(f)) for f in schema),
         row_id.alias(ROW_ID),
         F.coalesce(F.col(ROW_VERSION), F.col("added_version")).alias(ROW_VERSION),
         *(F.col(name) for name in (_FILE, TASK) if name in facts),
     )
+    return _alive(session, snapshot, files, rows)
+
+
+def _alive(session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], rows: DataFrame) -> DataFrame:
+    """The rows without those of dead tuples, which are known by the columns of the spec of their file."""
+    schema = snapshot.version.schema
+    with_dead = [number for number, file in enumerate(files) if file.dead]
+    for spec_id in sorted({files[number].spec_id for number in with_dead}):
+        spec = snapshot.version.spec_by_id(spec_id)
+        dead = [(n, d.values) for n in with_dead if files[n].spec_id == spec_id for d in files[n].dead]
+        arrays: dict[str, pa.Array] = {"dead_file": pa.array([number for number, _ in dead], pa.int32())}
+        fields = [spark.StructField("dead_file", spark.IntegerType())]
+        same = F.col(_FILE) == F.col("dead_file")
+        for place, field in enumerate(spec.fields):
+            type_, source = schema.atomic(field.source_id), schema.by_id(field.source_id)
+            if isinstance(field.transform, Void):
+                continue
+            assert isinstance(field.transform, Identity)  # or nothing of the file could have been marked
+            assert type_ is not None
+            assert source is not None
+            name = f"dead{place}"
+            arrays[name] = column_of(type_, [values[place] for _, values in dead])
+            fields.append(spark.StructField(name, spark_type(type_)))
+            same &= F.col(name_of(source)).eqNullSafe(F.col(name))
+        tuples = session.createDataFrame(pa.table(arrays), spark.StructType(fields))
+        rows = rows.join(F.broadcast(tuples), same, "left_anti")
+    # No condition is moved below what is not deterministic: on a row that is dead, it might fail.
+    return rows.filter(F.monotonically_increasing_id() >= 0) if with_dead else rows
 
 
 def _facts(snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequence[int]] | None) -> Facts:

@@ -1,5 +1,6 @@
 package coalesce.spark;
 
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
@@ -8,6 +9,11 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
@@ -59,6 +65,49 @@ public final class Evaluator {
       Object condition = evaluator.conditions().get(stripped(sql));
       return condition instanceof Expression ? outcomes((Expression) condition, columns, rows) : "";
     }
+  }
+
+  /**
+   * The same for the condition of a frame that is but a filter, in the settings of its session: what a removal asks of the
+   * tuples there are. Empty if it must not be evaluated here.
+   */
+  public static String judge(Dataset frame, String columns, String rows) {
+    SQLConf settings = ((SparkSession) frame.sparkSession()).sessionState().conf();
+    return (String) SQLConf.withExistingConf(settings, new Judgement(frame, columns, rows));
+  }
+
+  private static final class Judgement extends AbstractFunction0 {
+    private final Dataset frame;
+    private final String columns;
+    private final String rows;
+
+    Judgement(Dataset frame, String columns, String rows) {
+      this.frame = frame;
+      this.columns = columns;
+      this.rows = rows;
+    }
+
+    public Object apply() {
+      // Some functions are but names for others, which the optimizer would put in their place.
+      Object plan = ReplaceExpressions$.MODULE$.apply((LogicalPlan) frame.queryExecution().analyzed());
+      if (!(plan instanceof Filter)) {
+        return "";
+      }
+      Filter filter = (Filter) plan;
+      Map found =
+          Filters.bySql(Collections.singletonList(filter.condition()), Filters.names(filter.child().output()));
+      Expression condition = found.isEmpty() ? null : (Expression) found.values().iterator().next();
+      return condition == null || callsUser(condition) ? "" : outcomes(condition, columns, rows);
+    }
+  }
+
+  private static boolean callsUser(Expression expression) {
+    boolean calls = expression instanceof UserDefinedExpression;
+    Iterator children = CollectionConverters.asJava(expression.children()).iterator();
+    while (!calls && children.hasNext()) {
+      calls = callsUser((Expression) children.next());
+    }
+    return calls;
   }
 
   private static String outcomes(Expression condition, String columns, String rows) {

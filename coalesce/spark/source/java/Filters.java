@@ -1,6 +1,7 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -74,6 +75,16 @@ final class Filters {
       }
     }
     return found;
+  }
+
+  /** What the table calls each attribute, by its id: the query may have written it in another case. */
+  static Map names(Seq output) {
+    HashMap names = new HashMap();
+    for (int i = 0; i < output.size(); i++) {
+      AttributeReference attribute = (AttributeReference) output.apply(i);
+      names.put(attribute.exprId(), attribute.name());
+    }
+    return names;
   }
 
   static final char END = (char) 0;

@@ -39,12 +39,12 @@ public class PlannedFiles implements FileIndex {
   private final StructType constants;
   private final Map filters; // what the query asks of every row of this scan, by `Filters.bySql`
   private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
-  private final Object part; // the number of the part these files are, or null for all of them
+  private final Part part; // the part these files are, or null for all of them
   private volatile String described; // once somebody has asked
   private final boolean dated; // whether the query may ask when files were written
 
   private PlannedFiles(
-      Map table, StructType constants, Map filters, Map estimate, Object part, boolean dated) {
+      Map table, StructType constants, Map filters, Map estimate, Part part, boolean dated) {
     this.table = table;
     this.constants = constants;
     this.filters = filters;
@@ -57,22 +57,33 @@ public class PlannedFiles implements FileIndex {
     return new PlannedFiles(answer, constants, new LinkedHashMap(), null, null, false);
   }
 
-  /**
-   * The parts that have to be read each in its own way, as some files lack columns that others hold; null if all files
-   * can be read alike. `schema` are the table's columns.
-   */
-  List parts(StructType schema) {
+  /** Whether the files have to be read in several ways, as some lack columns that others hold, or hold dead rows. */
+  boolean isMixed() {
+    return part == null && !((List) table.get("parts")).isEmpty();
+  }
+
+  /** The parts to read, each in its own way, of what `filters` leave; at least one. `schema` are the table's columns. */
+  List parts(StructType schema, Map filters) {
+    Object scan = java.util.UUID.randomUUID().toString();
+    Map question = question("parts", filters);
+    question.put("scan", scan);
+    Map left = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     List described = (List) table.get("parts");
-    if (part != null || described.isEmpty()) {
-      return null;
-    }
     ArrayList parts = new ArrayList();
     for (int i = 0; i < described.size(); i++) {
       Map one = (Map) described.get(i);
-      StructType known = columns((List) one.get("constants"), schema);
-      parts.add(new PlannedFiles(table, known, filters, estimate, one.get("part"), dated));
+      String dead = (String) left.get(one.get("part").toString());
+      if (dead != null || (i == described.size() - 1 && parts.isEmpty())) {
+        Part part = Part.of(one, dead == null ? "" : dead, schema, filters, scan);
+        parts.add(new PlannedFiles(table, part.constants, this.filters, null, part, dated));
+      }
     }
     return parts;
+  }
+
+  /** What is known of dead rows in these files; null if there are none. */
+  DeadRows dead() {
+    return part == null ? null : part.dead;
   }
 
   /** Some of the table's columns, by name. */
@@ -93,7 +104,20 @@ public class PlannedFiles implements FileIndex {
   }
 
   boolean isEstimatedFor(Map filters) {
-    return estimate != null && this.filters.keySet().equals(filters.keySet());
+    return estimate != null && this.filters.keySet().equals(withKnown(filters).keySet());
+  }
+
+  /**
+   * Filters, and of files with dead rows those under which the dead rows were listed: whatever becomes of the plan until
+   * it is run, no other files are read.
+   */
+  private Map withKnown(Map filters) {
+    if (dead() == null) {
+      return filters;
+    }
+    LinkedHashMap all = new LinkedHashMap(part.filters);
+    all.putAll(filters);
+    return all;
   }
 
   /**
@@ -103,11 +127,13 @@ public class PlannedFiles implements FileIndex {
    * here, `(dt = … AND app = 'A') OR (dt = … AND app = 'B')` prunes too. `dated` says that the query has the column
    * `_metadata`.
    */
-  PlannedFiles under(Map filters, boolean dated) {
-    if (filters.isEmpty()) {
+  PlannedFiles under(Map asked, boolean dated) {
+    Map filters = withKnown(asked);
+    if (filters.isEmpty() && part == null) {
       return new PlannedFiles(table, constants, filters, table, part, dated); // all of it, and that is known
     }
-    Object scan = java.util.UUID.randomUUID().toString();
+    boolean planned = part != null && part.filters.keySet().equals(filters.keySet());
+    Object scan = planned ? part.scan : java.util.UUID.randomUUID().toString();
     Map question = question("estimate", filters);
     question.put("scan", scan);
     Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
@@ -128,10 +154,11 @@ public class PlannedFiles implements FileIndex {
 
   /** Spark applies `partitionFilters` nowhere else, so of them the answer must be exact; the rest may keep too much. */
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    if (part == null && !((List) table.get("parts")).isEmpty()) {
+    // The one caller that asks before the rule has run wants values that are constant everywhere, and no rows.
+    if (isMixed() && !Callers.include("org.apache.spark.sql.execution.OptimizeMetadataOnlyQuery")) {
       throw new IllegalStateException(
-          "some files of the table at " + table() + " lack partition columns, and the rule that sees to that is not in"
-              + " this session's optimizer: call coalesce.attach(spark).");
+          "some files of the table at " + table() + " lack partition columns or hold rows that were removed, and the rule"
+              + " that sees to that is not in this session's optimizer: call coalesce.attach(spark).");
     }
     LinkedHashMap all = new LinkedHashMap(filters);
     all.putAll(Filters.bySql(partitionFilters, null));
@@ -221,13 +248,18 @@ public class PlannedFiles implements FileIndex {
     PlannedFiles that = (PlannedFiles) other;
     return root().equals(that.root())
         && table.get("key").equals(that.table.get("key"))
-        && java.util.Objects.equals(part, that.part)
+        && java.util.Objects.equals(number(), that.number())
+        && (part == null || isEstimated() == that.isEstimated()) // of all files, the size is known before
         && dated == that.dated
         && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
   }
 
   public int hashCode() {
     return table.get("key").hashCode();
+  }
+
+  private Object number() {
+    return part == null ? null : part.number;
   }
 
   private String root() {
@@ -245,6 +277,7 @@ public class PlannedFiles implements FileIndex {
     question.put("version", table.get("version"));
     question.put("key", table.get("key"));
     question.put("filters", new ArrayList(filters.keySet()));
+    question.put("part", number());
     return question;
   }
 
@@ -284,9 +317,9 @@ public class PlannedFiles implements FileIndex {
    * What the planner keeps, as one string: the number of combinations, the combinations, then "combination bytes path"
    * for each file; all separated by NUL, which no path has in it.
    */
-  private Listing list(Map filters) {
+  private Listing list(Map asked) {
+    Map filters = withKnown(asked);
     Map question = question("list", filters);
-    question.put("part", part);
     if (estimate != null) {
       question.put("scan", estimate.get("scan")); // Python still has the plan it made for the optimizer
     }
@@ -300,6 +333,10 @@ public class PlannedFiles implements FileIndex {
     for (int i = 0; i < count; i++) {
       int end = answer.indexOf(0, start + 1);
       listing.values[i] = Values.row(answer.substring(start + 1, end), constants);
+      if (dead() != null && !dead().covers(listing.values[i].getInt(constants.length() - 1))) {
+        throw new IllegalStateException(
+            "of a file of the table at " + table() + " it is not known which rows were removed: ask again.");
+      }
       listing.files[i] = new ArrayList();
       start = end;
     }

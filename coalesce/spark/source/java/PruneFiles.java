@@ -2,13 +2,16 @@ package coalesce.spark;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -17,6 +20,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -27,14 +32,16 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * Tells the optimizer what a scan under its filters will leave, so that small results are broadcast, and explain() can
  * say it. It also keeps, for `listFiles`, filters that Spark would not show there: see `PlannedFiles.under`. And where
- * some files lack columns that others hold, it makes one scan for each kind: see `PlannedFiles.parts`.
+ * some files lack columns that others hold, or hold rows that the table has no more, it makes one scan for each kind and
+ * leaves those rows out: see `PlannedFiles.parts` and `DeadRows`.
  *
  * <p>No answer is wrong without it: a scan then prunes by what `listFiles` is given, and one of several parts fails.
  */
 public class PruneFiles extends Rule {
 
   public TreeNode apply(TreeNode plan) {
-    return plan.transformDown(new Scans());
+    // Also in subqueries: one that Spark has made itself, for a runtime filter, has not been through the optimizer.
+    return ((LogicalPlan) plan).transformDownWithSubqueries(new Scans());
   }
 
   /** A scan with the filter above it, or alone, that has not been estimated as it stands. */
@@ -59,7 +66,7 @@ public class PruneFiles extends Rule {
       if (node instanceof Filter && files(((Filter) node).child()) != null) {
         Filter filter = (Filter) node;
         LogicalRelation scan = (LogicalRelation) filter.child();
-        LogicalPlan estimated = estimated(scan, Filters.bySql(Filters.conjuncts(filter.condition()), names(scan)));
+        LogicalPlan estimated = estimated(scan, filters(filter, scan));
         return estimated == null ? null : new Filter(filter.condition(), estimated);
       }
       PlannedFiles alone = files(node);
@@ -75,11 +82,23 @@ public class PruneFiles extends Rule {
     }
 
     private static boolean isMixed(LogicalRelation scan) {
-      return scan != null && parts(scan) != null;
+      return scan != null && files(scan).isMixed();
     }
 
-    private static List parts(LogicalRelation scan) {
-      return files(scan).parts(scan.relation().schema());
+    /** What a filter, or no filter, asks of the rows of a scan, but for what leaves out dead ones. */
+    private static Map filters(LogicalPlan plan, LogicalRelation scan) {
+      ArrayList asked = new ArrayList();
+      if (plan instanceof Filter) {
+        Object number = number(scan);
+        Iterator conjuncts = Filters.conjuncts(((Filter) plan).condition()).iterator();
+        while (conjuncts.hasNext()) {
+          Expression conjunct = (Expression) conjuncts.next();
+          if (number == null || !conjunct.references().contains((NamedExpression) number)) {
+            asked.add(conjunct);
+          }
+        }
+      }
+      return Filters.bySql(asked, Filters.names(scan.output()));
     }
 
     /**
@@ -88,35 +107,89 @@ public class PruneFiles extends Rule {
      */
     private static LogicalPlan split(LogicalPlan plan, AttributeSet asked) {
       LogicalRelation scan = scanUnder(plan);
-      List parts = parts(scan);
+      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan));
       ArrayList children = new ArrayList();
       for (int i = 0; i < parts.size(); i++) {
         // The first keeps the attributes that the rest of the query knows; a union passes those of its first child on.
         LogicalRelation own = i == 0 ? scan : scan.newInstance();
-        Renumbered renumbered = new Renumbered(scan.output(), own.output());
-        LogicalPlan child = withRelation(own, ((CoalesceRelation) scan.relation()).over((PlannedFiles) parts.get(i)));
-        if (plan instanceof Filter) {
-          child = new Filter((Expression) ((Filter) plan).condition().transform(renumbered), child);
+        PlannedFiles files = (PlannedFiles) parts.get(i);
+        CoalesceRelation relation = ((CoalesceRelation) scan.relation()).over(files);
+        Expression condition = plan instanceof Filter ? ((Filter) plan).condition() : null;
+        if (condition != null) {
+          condition = (Expression) condition.transform(new Renumbered(scan.output(), own.output()));
         }
-        children.add(asked == null ? child : new Project(columns(scan, own, asked), child));
+        LogicalPlan child = files.dead() == null ? part(own, relation, condition) : alive(own, relation, condition);
+        boolean all = asked == null && child.output().size() == own.output().size();
+        children.add(all ? child : new Project(columns(scan, own, asked), child));
       }
-      return new Union(CollectionConverters.asScala(children).toSeq(), false, false);
+      return children.size() == 1
+          ? (LogicalPlan) children.get(0)
+          : new Union(CollectionConverters.asScala(children).toSeq(), false, false);
+    }
+
+    private static LogicalPlan part(LogicalRelation scan, CoalesceRelation relation, Expression condition) {
+      LogicalPlan part = with(scan, relation, scan.output());
+      return condition == null ? part : new Filter(condition, part);
+    }
+
+    /**
+     * A scan of files with dead rows, and the filter that leaves those out before another one can fail on them. It has a
+     * further column, the number of the file.
+     */
+    private static LogicalPlan alive(LogicalRelation scan, CoalesceRelation relation, Expression condition) {
+      DeadRows dead = relation.files().dead();
+      HashMap attributes = new HashMap();
+      ArrayList output = new ArrayList(CollectionConverters.asJava(scan.output()));
+      for (int i = 0; i < output.size(); i++) {
+        attributes.put(((AttributeReference) output.get(i)).name(), output.get(i));
+      }
+      Object number =
+          new AttributeReference(
+              dead.number(),
+              DataTypes.IntegerType,
+              true,
+              Metadata.empty(),
+              NamedExpression$.MODULE$.newExprId(),
+              (Seq) scala.collection.immutable.Nil$.MODULE$);
+      output.add(number);
+      attributes.put(dead.number(), number);
+      ArrayList telling = new ArrayList();
+      String[] names = dead.names();
+      for (int i = 0; i < names.length; i++) {
+        telling.add(attributes.get(names[i]));
+      }
+      Expression lives = dead.condition(telling);
+      LogicalPlan part = with(scan, relation, CollectionConverters.asScala(output).toSeq());
+      return new Filter(condition == null ? lives : new And(lives, condition), part);
+    }
+
+    /** The attribute that has the number of the file; null if the files of the scan have no dead rows. */
+    private static Object number(LogicalRelation scan) {
+      DeadRows dead = files(scan).dead();
+      if (dead != null) {
+        for (int i = 0; i < scan.output().size(); i++) {
+          if (((AttributeReference) scan.output().apply(i)).name().equals(dead.number())) {
+            return scan.output().apply(i);
+          }
+        }
+      }
+      return null;
     }
 
     private static Seq columns(LogicalRelation scan, LogicalRelation own, AttributeSet asked) {
       ArrayList columns = new ArrayList();
       for (int i = 0; i < scan.output().size(); i++) {
-        if (asked.contains((NamedExpression) scan.output().apply(i))) {
+        if (asked == null || asked.contains((NamedExpression) scan.output().apply(i))) {
           columns.add(own.output().apply(i));
         }
       }
       return CollectionConverters.asScala(columns).toSeq();
     }
 
-    private static LogicalRelation withRelation(LogicalRelation scan, CoalesceRelation relation) {
+    private static LogicalRelation with(LogicalRelation scan, CoalesceRelation relation, Seq output) {
       Object[] members = new Object[scan.productArity()];
       for (int i = 0; i < members.length; i++) {
-        members[i] = i == 0 ? relation : scan.productElement(i);
+        members[i] = i == 0 ? relation : i == 1 ? output : scan.productElement(i);
       }
       return (LogicalRelation) scan.makeCopy(members);
     }
@@ -144,7 +217,7 @@ public class PruneFiles extends Rule {
         return null; // if something is really wrong, the scan will say so
       }
       CoalesceRelation selected = relation.over(files);
-      LogicalRelation estimated = withRelation(scan, selected);
+      LogicalRelation estimated = with(scan, selected, scan.output());
       estimated.statsCache_$eq(Option.apply(statistics(selected, scan.stats())));
       return estimated;
     }
@@ -157,17 +230,6 @@ public class PruneFiles extends Rule {
           rows < 0 ? Option.empty() : Option.apply(BigInt.apply(rows)),
           known.attributeStats(),
           known.isRuntime());
-    }
-
-    /** What the table calls each attribute: the query may have written it in another case. */
-    private static Map names(LogicalRelation scan) {
-      HashMap names = new HashMap();
-      List output = CollectionConverters.asJava(scan.output());
-      for (int i = 0; i < output.size(); i++) {
-        AttributeReference attribute = (AttributeReference) output.get(i);
-        names.put(attribute.exprId(), attribute.name());
-      }
-      return names;
     }
   }
 

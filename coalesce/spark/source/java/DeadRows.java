@@ -1,0 +1,131 @@
+package coalesce.spark;
+
+import java.lang.ref.WeakReference;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.CreateStruct$;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.XxHash64;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.collection.OpenHashSet;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+
+/**
+ * The rows that files still hold and the table has no more: the tuples they have, by the number of the file.
+ *
+ * <p>The condition that leaves them out is made of Spark's own expressions and collections, as executors have nothing
+ * else. A hash of the file and the tuple decides for nearly every live row. Only where it is that of a dead tuple, the
+ * tuples themselves are compared. Spark's sets, unlike a list of literals, are called by their class in explain() and
+ * take no boxed numbers.
+ */
+final class DeadRows {
+  /** What is in use, by a digest of what it was made of: Spark reads twice what it cannot see to be the same. */
+  private static final Map KNOWN = new HashMap();
+
+  private final StructType columns; // the number of the file, then what tells its rows
+  private final HashSet files = new HashSet(); // those whose dead tuples are all known here
+  private final OpenHashSet hashes = new org.apache.spark.util.collection.OpenHashSet$mcJ$sp(64, ClassTag$.MODULE$.Long());
+  private final OpenHashSet tuples = new OpenHashSet(64, ClassTag$.MODULE$.AnyRef());
+
+  private DeadRows(StructType columns, String lines) {
+    this.columns = columns;
+    ArrayList places = new ArrayList();
+    for (int i = 0; i < columns.length(); i++) {
+      places.add(new BoundReference(i, columns.apply(i).dataType(), true));
+    }
+    Expression hash = hash(places);
+    Expression tuple = tuple(places);
+    int start = 0;
+    while (start < lines.length()) {
+      int end = lines.indexOf('\n', start);
+      InternalRow row = Values.row(lines.substring(start, end), columns);
+      files.add(Integer.valueOf(row.getInt(0)));
+      hashes.add$mcJ$sp(((Long) hash.eval(row)).longValue());
+      tuples.add(tuple.eval(row));
+      start = end + 1;
+    }
+  }
+
+  /** Lines that Python has written, each a row of `columns`. */
+  static synchronized DeadRows of(StructType columns, String lines) {
+    String digest = digest(columns.json() + lines);
+    WeakReference known = (WeakReference) KNOWN.get(digest);
+    DeadRows found = known == null ? null : (DeadRows) known.get();
+    if (found == null) {
+      found = new DeadRows(columns, lines);
+      for (Iterator others = KNOWN.values().iterator(); others.hasNext(); ) {
+        if (((WeakReference) others.next()).get() == null) {
+          others.remove();
+        }
+      }
+      KNOWN.put(digest, new WeakReference(found));
+    }
+    return found;
+  }
+
+  private static String digest(String text) {
+    try {
+      byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
+      return new java.math.BigInteger(1, digest).toString(16);
+    } catch (java.security.NoSuchAlgorithmException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  /** The name of the column that has the number of the file. */
+  String number() {
+    return columns.apply(0).name();
+  }
+
+  /** The names of all columns that `condition` wants, that of the number first. */
+  String[] names() {
+    return columns.fieldNames();
+  }
+
+  /** Whether all is known of the file with this number. */
+  boolean covers(int file) {
+    return files.contains(Integer.valueOf(file));
+  }
+
+  /** That a row is none of these; `attributes` are those of `names`. Never NULL. */
+  Expression condition(List attributes) {
+    ArrayList hash = new ArrayList();
+    hash.add(hash(attributes));
+    ArrayList tuple = new ArrayList();
+    tuple.add(tuple(attributes));
+    return new Not(new And(contains(hashes, "contains$mcJ$sp", hash), contains(tuples, "contains", tuple)));
+  }
+
+  private static Expression hash(List key) {
+    return new XxHash64(seq(key), 42L);
+  }
+
+  private static Expression tuple(List key) {
+    return CreateStruct$.MODULE$.apply(seq(key));
+  }
+
+  private static Expression contains(OpenHashSet set, String method, List value) {
+    Literal literal = new Literal(set, new ObjectType(OpenHashSet.class));
+    return new Invoke(literal, method, DataTypes.BooleanType, seq(value), seq(new ArrayList()), true, false, true);
+  }
+
+  private static Seq seq(List list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+}

@@ -1,0 +1,39 @@
+package coalesce.spark;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** Files of a version that are read in a way of their own, as `constants.py` tells them apart. */
+final class Part {
+  final Object number;
+  final StructType constants; // of each file, known from its entry; with its number, at last, if it has dead rows
+  final DeadRows dead; // null if there are none
+  final Map filters; // under which it is known which files and dead rows there are
+  final Object scan; // under which Python has the plan of these filters
+
+  private Part(Object number, StructType constants, DeadRows dead, Map filters, Object scan) {
+    this.number = number;
+    this.constants = constants;
+    this.dead = dead;
+    this.filters = filters;
+    this.scan = scan;
+  }
+
+  /** One that Python's answer to "resolve" describes, with the dead tuples of its files; `schema` is the table's. */
+  static Part of(Map described, String lines, StructType schema, Map filters, Object scan) {
+    StructType constants = PlannedFiles.columns((List) described.get("constants"), schema);
+    String name = (String) described.get("number");
+    if (name == null) {
+      return new Part(described.get("part"), constants, null, filters, scan);
+    }
+    StructType number = new StructType().add(name, DataTypes.IntegerType, true);
+    StructType telling = PlannedFiles.columns((List) described.get("telling"), schema);
+    for (int i = 0; i < telling.length(); i++) {
+      number = number.add(telling.apply(i));
+    }
+    DeadRows dead = DeadRows.of(number, lines);
+    return new Part(described.get("part"), constants.add(name, DataTypes.IntegerType, true), dead, filters, scan);
+  }
+}
