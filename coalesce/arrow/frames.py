@@ -4,13 +4,18 @@ pandas is never imported here: a program that has a data frame has it imported a
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as at
 
 from coalesce.arrow.records import UNCONVERTIBLE, mixture, unconvertible
 from coalesce.arrow.reshape import bare_rows
 from coalesce.errors import SchemaError
+from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.schema import Schema
+from coalesce.model.types import INTEGRAL_BITS
 
 _REFUSED = "the data frame cannot be taken as it is, and nothing was written:"
 _ONE_OF_THEM = "leave one out, as reset_index(drop=True) does the level"
@@ -26,17 +31,30 @@ def frame_schema(frame: Any) -> pa.Schema:
         raise _refused(frame, error) from error
 
 
-def frame_table(frame: Any, columns: Collection[str]) -> pa.Table:
-    """The frame's rows; None, NaN, NaT and NA are NULL, as they are to pandas.
+def frame_table(frame: Any, schema: Schema) -> pa.Table:
+    """The frame's rows for a table of this schema; None, NaN, NaT and NA are NULL, as they are to pandas.
 
-    A level of the index that has the name of one of `columns` is that column; other levels only label the rows.
+    A level of the index that has the name of a column is that column; other levels only label the rows.
     """
     try:
-        whole = _with_levels(frame, columns)
+        whole = _with_levels(frame, schema.names)
         _refuse_mixtures(whole)
-        return pa.Table.from_pandas(whole, preserve_index=False) if len(whole.columns) else bare_rows(len(whole))
+        if not len(whole.columns):
+            return bare_rows(len(whole))
+        return _as_small_as_asked(pa.Table.from_pandas(whole, preserve_index=False), whole, schema)
     except UNCONVERTIBLE as error:
         raise _refused(frame, error) from error
+
+
+def _as_small_as_asked(rows: pa.Table, frame: Any, schema: Schema) -> pa.Table:
+    """Columns of Python's own integers, which have no width, in the width that the table has for them."""
+    columns = rows.columns
+    for place, name in enumerate(rows.column_names):
+        field, own = schema.find(name), str(frame.dtypes.iloc[place]) == "object" and at.is_int64(columns[place].type)
+        if own and field is not None and field.type in INTEGRAL_BITS:
+            with suppress(pa.ArrowInvalid):  # too large a value is refused as any other of a wider type
+                columns[place] = columns[place].cast(arrow_type(field.type))
+    return pa.Table.from_arrays(columns, rows.column_names)
 
 
 def _with_levels(frame: Any, columns: Collection[str]) -> Any:

@@ -116,7 +116,7 @@ def incoming_rows(data: Any, schema: Schema) -> Incoming:
     if isinstance(data, pa.RecordBatch):
         return Incoming(iter([pa.Table.from_batches([data])]), streamed=False)
     if is_frame(data):
-        return Incoming(iter([frame_table(data, schema.names)]), streamed=False)
+        return Incoming(iter([frame_table(data, schema)]), streamed=False)
     tables = streamed(data)
     if tables is not None:
         return Incoming(tables, streamed=True)

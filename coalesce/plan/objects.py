@@ -51,4 +51,4 @@ def objects_of(index: ManifestIndex) -> Objects:
 
 
 def _weight(file: DataFile) -> int:
-    return _FILE_BYTES + _TUPLE_BYTES * len(file.tuples or ())
+    return _FILE_BYTES + _TUPLE_BYTES * (len(file.tuples or ()) + len(file.dead))

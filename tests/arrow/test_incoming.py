@@ -417,3 +417,12 @@ def test_no_time_of_pandas_is_null() -> None:
     table.append(pd.DataFrame({"t": [pd.Timestamp("2026-05-17"), pd.NaT], "s": ["a", pd.NaT]}))
     table.append(pd.DataFrame({"t": [pd.NaT], "s": [pd.NaT]}, dtype=object))
     assert table.count("t IS NULL AND s IS NULL") == 2
+
+
+def test_integers_of_pythons_own_in_a_frame_take_the_width_of_the_column(tmp_path: Path) -> None:
+    """A column with NULLs may be of objects in pandas; those have no width, and one that is too large is refused."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("n", pa.int8())]))
+    table.append(pd.DataFrame({"n": pd.Series([None, -128], dtype=object)}))
+    assert table.scan().to_arrow().to_pydict() == {"n": [None, -128]}
+    with pytest.raises(SchemaError, match="does not widen"):
+        table.append(pd.DataFrame({"n": pd.Series([None, 128], dtype=object)}))

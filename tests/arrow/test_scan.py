@@ -146,10 +146,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], int]]:
     calls: list[tuple[tuple[str, ...], int]] = []
     original = OpenFile.read
 
-    def counted(self: OpenFile, fields: Any, groups: Any, part: Any = None) -> pa.Table:
-        table = original(self, fields, groups, part)
-        calls.append((tuple(f.name for f in fields), table.num_rows))
-        return table
+    def counted(self: OpenFile, fields: Any, groups: Any, part: Any = None, wanted: Any = None) -> pa.Table:
+        rows = sum(self.group_rows[group] for group in groups) if part is None else len(part)
+        calls.append((tuple(f.name for f in fields), rows))
+        return original(self, fields, groups, part, wanted)
 
     monkeypatch.setattr(OpenFile, "read", counted)
     return calls

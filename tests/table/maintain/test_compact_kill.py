@@ -89,17 +89,23 @@ class History:
         paths: set[str] = set()
         for manifest in plan.manifests:
             here = manifest.index.paths(manifest.files)
-            new = np.array([place for place, path in enumerate(here) if path not in self._read], np.int64)
+            here = [_held(path, n) for path, n in zip(here, manifest.index.rows[manifest.files], strict=True)]
+            new = np.array([place for place, held in enumerate(here) if held not in self._read], np.int64)
             for file in manifest.index.entries.files(manifest.files[new], columns=()):
                 with open_file(core.storage, file, core.version) as stored:
                     rows = stored.read([core.schema.field("id")], range(len(stored.group_rows)))
-                self._read[file.path] = rows.column("id").to_numpy()
+                self._read[_held(file.path, file.rows)] = rows.column("id").to_numpy()
             paths.update(here)
         return paths
 
     def _ids(self, paths: set[str]) -> Ids:
         """The ids in some files, sorted."""
         return np.sort(np.concatenate([np.empty(0, np.int64), *(self._read[path] for path in paths)]))
+
+
+def _held(path: str, rows: int) -> str:
+    """What a file holds in a version: fewer rows than before, if some of them are dead."""
+    return f"{path} {rows}"
 
 
 def test_compaction_among_writers_survives_its_death(tmp_path: Path) -> None:
