@@ -157,8 +157,8 @@ MUTANTS = (
     Mutant(
         name="changes: what a merge moves is lost",
         file="coalesce/table/commit/changes.py",
-        old="    after = rows_only_in(new, old, manifests) if before else {}\n",
-        new="    after = rows_only_in(old, old, manifests) if before else {}\n",
+        old="    after, now_dead = _rows_and_dead(new, old, manifests) if before else ({}, {})\n",
+        new="    after, now_dead = _rows_and_dead(old, old, manifests) if before else ({}, {})\n",
         tests=CONFLICTS,
         seen="deletes conflict with appends that have nothing to do with them, every sixteenth time",
     ),
