@@ -141,8 +141,8 @@ MUTANTS = (
     Mutant(
         name="conflicts: rows that a rollback brings back are no new rows",
         file="coalesce/table/commit/conflicts.py",
-        old="            added = {path for path, count in rows if before.get(path, -1) < count}\n",
-        new="            added = {path for path, count in rows if before.get(path, count) < count}\n",
+        old="if p not in before or not before[p] <= now[p]}",
+        new="if p in before and not before[p] <= now[p]}",
         tests=CONFLICTS,
         seen="a delete that raced with a rollback leaves rows it should have taken, and says nothing",
     ),
@@ -157,8 +157,8 @@ MUTANTS = (
     Mutant(
         name="changes: what a merge moves is lost",
         file="coalesce/table/commit/changes.py",
-        old="    after, now_dead = _rows_and_dead(new, old, manifests) if before else ({}, {})\n",
-        new="    after, now_dead = _rows_and_dead(old, old, manifests) if before else ({}, {})\n",
+        old="    after = only_in(new, old, manifests) if before else {}\n",
+        new="    after = only_in(old, old, manifests) if before else {}\n",
         tests=CONFLICTS,
         seen="deletes conflict with appends that have nothing to do with them, every sixteenth time",
     ),

@@ -87,8 +87,8 @@ def test_each_new_file_comes_once(
     expected = []
     for old, new in pairwise(versions):
         before, after = ({f.path: f for f in table.at(version=v.number).files()} for v in (old, new))
-        there = {path: file.rows for path, file in after.items()}
-        lost = {path: there.get(path) for path, file in before.items() if there.get(path) != file.rows}
+        then, there = ({p: frozenset(d.place for d in f.dead) for p, f in files.items()} for files in (before, after))
+        lost = {path: there.get(path) for path, dead in then.items() if there.get(path) != dead}
         assert lost_rows(old, new, core_of(table).manifests) == lost
         if new.number > begin and not lost:
             expected.append({path for path, file in after.items() if file.added_version == new.number})

@@ -244,6 +244,22 @@ def test_rows_that_come_back_by_a_rollback_stand_in_the_way() -> None:
     assert ids(opened(storage)) == list(range(8))
 
 
+def test_as_many_rows_may_be_others() -> None:
+    """A rollback brings rows of one tuple back, and as many of another die: that is not the same."""
+    storage = InterruptedStorage(lambda request: request.startswith(f"put_if_absent {VERSIONS}"))
+    table, other = shared(storage), opened(storage)
+    table.drop_partition(app="A")
+
+    def swap() -> None:
+        other.rollback(1)
+        other.drop_partition(app="B")
+
+    storage.interruptions = [swap]
+    with pytest.raises(CommitConflict):
+        table.overwrite(events("A", [9]), "app = 'A'")
+    assert ids(opened(storage)) == [0, 2, 3, 4, 6, 7]
+
+
 @pytest.mark.parametrize("change", ["compact", "rewrite"])
 def test_a_removal_gives_way_to_what_moves_its_rows_and_is_made_anew(change: str) -> None:
     """The file that it wanted to mark is gone, and the rows are in another: they are removed from there."""

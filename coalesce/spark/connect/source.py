@@ -45,7 +45,7 @@ from coalesce.predicate.expr import Bound
 from coalesce.spark.translate.options import ReadOptions, Source, WriteOptions, location, read_options, write_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema
 from coalesce.storage import open_storage
-from coalesce.table.commit.changes import rows_only_in
+from coalesce.table.commit.changes import only_in
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.engine import Engines, Snapshot
@@ -301,7 +301,7 @@ class PortableWriter(DataSourceArrowWriter):
         """
         storage = self.snapshot.storage
         try:
-            named = rows_only_in(Log(storage).head(), self.snapshot.version, Manifests(storage))
+            named = only_in(Log(storage).head(), self.snapshot.version, Manifests(storage))
             written = {f.path for f in _files(messages)} | {f.path for f in storage.list(self.snapshot.below)}
         except CoalesceError:
             return  # it cannot be told, and files that no version names do no harm

@@ -10,7 +10,7 @@ from typing import Final
 
 from coalesce.errors import CoalesceError
 from coalesce.model.columns import whole
-from coalesce.model.entries import DEAD
+from coalesce.model.entries import DEAD, Entries
 from coalesce.model.version import Version
 from coalesce.table.commit.manifests import Manifests
 
@@ -18,41 +18,40 @@ COMPACT: Final = "compact"  # the operation that moves rows to other files and c
 REPAIR: Final = "repair"  # the operation that makes entries anew: files and rows are the same before and after
 
 
-def lost_rows(old: Version, new: Version, manifests: Manifests) -> dict[str, int | None]:
-    """The files of `old` of which `new` has other rows, and how many it has: None where it does not have the file."""
-    before, dead = _rows_and_dead(old, new, manifests)
-    after, now_dead = _rows_and_dead(new, old, manifests) if before else ({}, {})
-    # As many rows may be others: after a rollback, other tuples may have died.
-    other = {path for path, places in dead.items() if now_dead.get(path) != places}
-    return {path: after.get(path) for path, rows in before.items() if after.get(path) != rows or path in other}
+# The dead tuples of each file, by their places in it: with the file itself, all there is to know of its live rows.
+Dead = dict[str, frozenset[int]]
+
+_NONE: Final[frozenset[int]] = frozenset()
 
 
-def rows_only_in(version: Version, other: Version, manifests: Manifests) -> dict[str, int]:
-    """The files in those manifests of `version` that `other` does not name, each with its rows that are not dead."""
-    return _rows_and_dead(version, other, manifests)[0]
+def lost_rows(old: Version, new: Version, manifests: Manifests) -> dict[str, frozenset[int] | None]:
+    """The files of `old` of which `new` has other rows, with what is dead in them: None where the file is gone."""
+    before = only_in(old, new, manifests)
+    after = only_in(new, old, manifests) if before else {}
+    return {path: after.get(path) for path, dead in before.items() if after.get(path) != dead}
 
 
-def _rows_and_dead(
-    version: Version, other: Version, manifests: Manifests
-) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """The same, and the places of the dead tuples of those files that have some."""
+def only_in(version: Version, other: Version, manifests: Manifests) -> Dead:
+    """The files in those manifests of `version` that `other` does not name, each with what is dead in it."""
     elsewhere = {ref.path for ref in other.manifests}
     own = [ref for ref in version.manifests if ref.path not in elsewhere]
-    rows: dict[str, int] = {}
-    dead: dict[str, list[int]] = {}
+    found: Dead = {}
     for index in manifests.load_all(own, version):
-        core = index.entries.core
-        paths = core.column("path").to_pylist()
-        rows |= zip(paths, index.rows.tolist(), strict=True)
-        if DEAD in core.column_names:
-            lists = whole(core.column(DEAD))
-            places, offsets = lists.values.field("place"), lists.offsets.to_pylist()
-            dead |= {
-                path: places[begin:end].to_pylist()
-                for path, (begin, end) in zip(paths, pairwise(offsets), strict=True)
-                if end > begin
-            }
-    return rows, dead
+        found |= dead_in(index.entries)
+    return found
+
+
+def dead_in(entries: Entries) -> Dead:
+    """The same of all files of a manifest."""
+    paths = entries.core.column("path").to_pylist()
+    if DEAD not in entries.core.column_names:
+        return dict.fromkeys(paths, _NONE)
+    lists = whole(entries.core.column(DEAD))
+    places, offsets = lists.values.field("place").to_pylist(), lists.offsets.to_pylist()
+    return {
+        path: frozenset(places[start:stop]) if stop > start else _NONE
+        for path, (start, stop) in zip(paths, pairwise(offsets), strict=True)
+    }
 
 
 # --- a stream of new rows ----------------------------------------------------------------------------------------

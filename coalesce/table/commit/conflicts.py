@@ -21,7 +21,7 @@ from coalesce.model.version import DEAD_TUPLES, RETENTION, Version
 from coalesce.plan.planner import Judge, plan_manifest
 from coalesce.predicate.expr import TRUE, Bound
 from coalesce.predicate.render import to_sql
-from coalesce.table.commit.changes import lost_rows, rows_only_in
+from coalesce.table.commit.changes import Dead, dead_in, lost_rows, only_in
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.evolve import widens
 from coalesce.table.match import inside
@@ -123,7 +123,7 @@ def check_files_there(
 def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manifests: Manifests) -> None:
     """Refuse if rows were added since `base` that `predicate` may match."""
     known = {m.path for m in base.manifests}
-    before: dict[str, int] | None = None
+    before: Dead | None = None
     judge = Judge(predicate, head.schema)
     if any(base.schema.atomic(c) != head.schema.atomic(c) for c in judge.columns):
         judge = Judge(TRUE, head.schema)  # its values are of the types that the columns had
@@ -139,9 +139,9 @@ def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manif
         if not added:
             # Added before: moved here by a merge, or brought back by a rollback, as rows of a file or with it.
             if before is None:
-                before = rows_only_in(base, head, manifests)
-            rows = zip(index.paths(planned.files), index.rows[planned.files].tolist(), strict=True)
-            added = {path for path, count in rows if before.get(path, -1) < count}
+                before = only_in(base, head, manifests)
+            now = dead_in(index.entries)
+            added = {p for p in index.paths(planned.files) if p not in before or not before[p] <= now[p]}
         if added:
             raise CommitConflict(
                 f"rows that may match {to_sql(predicate)} were added since version {base.number}, in {min(added)}; "
