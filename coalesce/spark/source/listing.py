@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,8 @@ from coalesce.plan.plan import Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.spark.jvm.values import END, texts
 from coalesce.spark.source.constants import Constants, by_file
+
+_TRIED: Final = 50_000  # live tuples: to try them takes a tenth of a second
 
 
 def list_files(plan: Plan, constants: Constants, part: int | None) -> str:
@@ -39,31 +42,58 @@ def list_files(plan: Plan, constants: Constants, part: int | None) -> str:
     return END.join(lines) + END
 
 
-def list_dead(plan: Plan, constants: Constants, part: int) -> str | None:
-    """The dead tuples of the plan's files of a part, a line each, as `DeadRows.java` takes them; None without a file.
+def list_dead(plan: Plan, constants: Constants, part: int) -> tuple[str, str | None] | None:
+    """The dead tuples, and if they are not too many the live ones, of the plan's files of a part; None without a file.
 
-    A line has the number of the file and the values of the columns that tell its rows. A part without dead rows has no
-    lines.
+    A line each, as `DeadRows.java` takes them: the number of the file and the values of the columns that tell its rows.
+    A part without dead rows has no lines.
     """
     chosen = in_part(plan, constants, part).manifests
     if not chosen:
         return None
     columns = constants.telling(part)
+    if columns is None:
+        return "", None
     starts = _starts(plan.version)
-    return "" if columns is None else "".join(_dead_of(m, columns, starts[m.ref.path]) for m in chosen)
+    dead = "".join(_dead_of(m, columns, starts[m.ref.path]) for m in chosen)
+    few = sum(len(m.index.postings_in(m.files)) for m in chosen) <= _TRIED
+    return dead, "".join(_live_of(m, columns, starts[m.ref.path]) for m in chosen) if few else None
 
 
 def _dead_of(planned: PlannedManifest, columns: Sequence[Field], start: int) -> str:
     lists = whole(planned.index.entries.core.column(DEAD)).take(column_from(planned.files))
     tuples = lists.flatten()
     file = np.repeat(planned.files, np.diff(numbers(lists.offsets)))
-    written = [texts(INT32, column_from((start + file).astype(np.int32)))]
+    ids = [planned.spec.fields[_position(planned, c)].field_id for c in columns]
+    values = [texts(cast(AtomicType, c.type), tuples.field(f"f{i}")) for c, i in zip(columns, ids, strict=True)]
+    return _lines(start + file, values)
+
+
+def _live_of(planned: PlannedManifest, columns: Sequence[Field], start: int) -> str:
+    index = planned.index
+    postings = index.postings_in(planned.files)
+    values = []
     for column in columns:
-        position = planned.spec.identity_position(column.id)
-        assert position is not None  # what tells dead rows is part of their tuples
-        values = tuples.field(f"f{planned.spec.fields[position].field_id}")
-        written.append(texts(cast(AtomicType, column.type), values))
-    return "".join(line + "\n" for line in pc.binary_join_element_wise(*written, " ").to_pylist())
+        component = index.component(_position(planned, column))
+        with_null = pa.concat_arrays([pa.nulls(1, component.values.type), component.values])
+        codes = component.codes[index.posting_tuple[postings]] + 1
+        values.append(texts(cast(AtomicType, column.type), with_null).take(column_from(codes)))
+    return _lines(start + index.posting_file[postings], values)
+
+
+def _position(planned: PlannedManifest, column: Field) -> int:
+    position = planned.spec.identity_position(column.id)
+    assert position is not None  # what tells dead rows is part of their tuples
+    return position
+
+
+def _lines(files: npt.NDArray[np.integer], values: Sequence[pa.Array]) -> str:
+    written = pc.binary_join_element_wise(_numbered(files), *values, " ")
+    return "".join(line + "\n" for line in written.to_pylist())
+
+
+def _numbered(files: npt.NDArray[np.integer]) -> pa.Array:
+    return texts(INT32, column_from(files.astype(np.int32)))
 
 
 def _starts(version: Version) -> dict[str, int]:
@@ -95,7 +125,7 @@ def _files_of(planned: PlannedManifest, constants: Sequence[Field], start: int |
         written = texts(cast(AtomicType, field.type), encoded.dictionary)
         columns.append(pc.fill_null(written.take(encoded.indices), "-"))
     if start is not None:
-        columns.append(texts(INT32, column_from((start + planned.files).astype(np.int32))))
+        columns.append(_numbered(start + planned.files))
     key = pc.binary_join_element_wise(*columns, " ") if columns else pa.repeat(pa.scalar(""), len(chosen))
     core = planned.index.entries.core
     path = core.column("path").take(chosen)

@@ -135,11 +135,11 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
 
 
 def parts(question: Question, evaluator: Any) -> str:
-    """The parts of which the filters leave files, by number, each with the dead tuples of those files."""
+    """The parts of which the filters leave files, by number, each with the tuples of those that have dead ones."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    dead = {str(part): list_dead(plan, found.constants, part) for part in found.constants.parts}
-    return json.dumps({part: lines for part, lines in dead.items() if lines is not None})
+    tuples = {str(part): list_dead(plan, found.constants, part) for part in found.constants.parts}
+    return json.dumps({part: lines for part, lines in tuples.items() if lines is not None})
 
 
 def estimate(question: Question, evaluator: Any) -> str:

@@ -30,9 +30,9 @@ import scala.reflect.ClassTag$;
  * The rows that files still hold and the table has no more: the tuples they have, by the number of the file.
  *
  * <p>The condition that leaves them out is made of Spark's own expressions and collections, as executors have nothing
- * else. A hash of the file and the tuple decides for nearly every live row. Only where it is that of a dead tuple, the
- * tuples themselves are compared. Spark's sets, unlike a list of literals, are called by their class in explain() and
- * take no boxed numbers.
+ * else. A hash of the file and the tuple decides, if no live tuple of these files has that of a dead one. Where one has,
+ * or there are too many to try, the tuples themselves are compared, too. Spark's sets, unlike a list of literals, are
+ * called by their class in explain() and take no boxed numbers.
  */
 final class DeadRows {
   /** What is in use, by a digest of what it was made of: Spark reads twice what it cannot see to be the same. */
@@ -41,9 +41,9 @@ final class DeadRows {
   private final StructType columns; // the number of the file, then what tells its rows
   private final HashSet files = new HashSet(); // those whose dead tuples are all known here
   private final OpenHashSet hashes = new org.apache.spark.util.collection.OpenHashSet$mcJ$sp(64, ClassTag$.MODULE$.Long());
-  private final OpenHashSet tuples = new OpenHashSet(64, ClassTag$.MODULE$.AnyRef());
+  private final OpenHashSet tuples; // null if the hashes alone tell dead tuples from live ones
 
-  private DeadRows(StructType columns, String lines) {
+  private DeadRows(StructType columns, String dead, String live) {
     this.columns = columns;
     ArrayList places = new ArrayList();
     for (int i = 0; i < columns.length(); i++) {
@@ -51,24 +51,39 @@ final class DeadRows {
     }
     Expression hash = hash(places);
     Expression tuple = tuple(places);
+    OpenHashSet held = new OpenHashSet(64, ClassTag$.MODULE$.AnyRef());
+    for (Iterator rows = rows(dead); rows.hasNext(); ) {
+      InternalRow row = (InternalRow) rows.next();
+      files.add(Integer.valueOf(row.getInt(0)));
+      hashes.add$mcJ$sp(((Long) hash.eval(row)).longValue());
+      held.add(tuple.eval(row));
+    }
+    boolean told = live != null;
+    for (Iterator rows = rows(told ? live : ""); told && rows.hasNext(); ) {
+      told = !hashes.contains$mcJ$sp(((Long) hash.eval((InternalRow) rows.next())).longValue());
+    }
+    this.tuples = told ? null : held;
+  }
+
+  private Iterator rows(String lines) {
+    ArrayList rows = new ArrayList();
     int start = 0;
     while (start < lines.length()) {
       int end = lines.indexOf('\n', start);
-      InternalRow row = Values.row(lines.substring(start, end), columns);
-      files.add(Integer.valueOf(row.getInt(0)));
-      hashes.add$mcJ$sp(((Long) hash.eval(row)).longValue());
-      tuples.add(tuple.eval(row));
+      rows.add(Values.row(lines.substring(start, end), columns));
       start = end + 1;
     }
+    return rows.iterator();
   }
 
-  /** Lines that Python has written, each a row of `columns`. */
-  static synchronized DeadRows of(StructType columns, String lines) {
-    String digest = digest(columns.json() + lines);
+  /** Lines that Python has written, each a row of `columns`; `live` is null if there are too many. */
+  static synchronized DeadRows of(StructType columns, String dead, String live) {
+    // Told apart: all that a removal changes may be which of the two a line is in.
+    String digest = digest(columns.json() + Filters.END + dead + Filters.END + live);
     WeakReference known = (WeakReference) KNOWN.get(digest);
     DeadRows found = known == null ? null : (DeadRows) known.get();
     if (found == null) {
-      found = new DeadRows(columns, lines);
+      found = new DeadRows(columns, dead, live);
       for (Iterator others = KNOWN.values().iterator(); others.hasNext(); ) {
         if (((WeakReference) others.next()).get() == null) {
           others.remove();
@@ -107,9 +122,13 @@ final class DeadRows {
   Expression condition(List attributes) {
     ArrayList hash = new ArrayList();
     hash.add(hash(attributes));
+    Expression hit = contains(hashes, "contains$mcJ$sp", hash);
+    if (tuples == null) {
+      return new Not(hit);
+    }
     ArrayList tuple = new ArrayList();
     tuple.add(tuple(attributes));
-    return new Not(new And(contains(hashes, "contains$mcJ$sp", hash), contains(tuples, "contains", tuple)));
+    return new Not(new And(hit, contains(tuples, "contains", tuple)));
   }
 
   private static Expression hash(List key) {

@@ -21,8 +21,11 @@ final class Part {
     this.scan = scan;
   }
 
-  /** One that Python's answer to "resolve" describes, with the dead tuples of its files; `schema` is the table's. */
-  static Part of(Map described, String lines, StructType schema, Map filters, Object scan) {
+  /**
+   * One that Python's answer to "resolve" describes, with the tuples, dead and live, of its files with dead rows;
+   * `schema` is the table's.
+   */
+  static Part of(Map described, List tuples, StructType schema, Map filters, Object scan) {
     StructType constants = PlannedFiles.columns((List) described.get("constants"), schema);
     String name = (String) described.get("number");
     if (name == null) {
@@ -33,7 +36,7 @@ final class Part {
     for (int i = 0; i < telling.length(); i++) {
       number = number.add(telling.apply(i));
     }
-    DeadRows dead = DeadRows.of(number, lines);
+    DeadRows dead = DeadRows.of(number, (String) tuples.get(0), (String) tuples.get(1));
     return new Part(described.get("part"), constants.add(name, DataTypes.IntegerType, true), dead, filters, scan);
   }
 }

@@ -33,6 +33,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public class PlannedFiles implements FileIndex {
   private static final scala.collection.immutable.Map NO_METADATA =
       scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(new java.util.HashMap()));
+  private static final List NO_TUPLES = java.util.Arrays.asList(new String[] {"", ""});
   private static final long BLOCK = 128L * 1024 * 1024;
 
   private final Map table; // Python's answer to "resolve"
@@ -72,9 +73,9 @@ public class PlannedFiles implements FileIndex {
     ArrayList parts = new ArrayList();
     for (int i = 0; i < described.size(); i++) {
       Map one = (Map) described.get(i);
-      String dead = (String) left.get(one.get("part").toString());
-      if (dead != null || (i == described.size() - 1 && parts.isEmpty())) {
-        Part part = Part.of(one, dead == null ? "" : dead, schema, filters, scan);
+      List tuples = (List) left.get(one.get("part").toString());
+      if (tuples != null || (i == described.size() - 1 && parts.isEmpty())) {
+        Part part = Part.of(one, tuples == null ? NO_TUPLES : tuples, schema, filters, scan);
         parts.add(new PlannedFiles(table, part.constants, this.filters, null, part, dated));
       }
     }
