@@ -46,9 +46,11 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite, opaque:
     whole, shared = split(replace(plan, manifests=tuple(m for m in rest if len(m.files))))
     written = rewrite(shared, predicate) if shared else Rewritten([], [])
     stay = {f.path for f in written.untouched}
+    touched = [f for f in shared if f.path not in stay]
     transaction.remove(whole)
-    transaction.remove([f for f in shared if f.path not in stay], copied=True)
+    transaction.remove(touched, copied=True)
     transaction.add(written.added)
+    check_copied(touched, written.added, fewer=True)
     transaction.rewritten += sum(f.rows for f in written.added)
 
 
@@ -68,6 +70,16 @@ def _to_mark(planned: PlannedManifest, version: Version) -> Mask:
     touched[planned.files] = True
     found: Mask = touched & ~planned.in_doubt() & counted & (dying < index.rows) & (dead <= most * index.physical_rows)
     return found
+
+
+def check_copied(files: Sequence[DataFile], copies: Sequence[DataFile], *, fewer: bool = False) -> None:
+    """Refuse copies that do not have the rows of files, or with `fewer` more than those: removed ones would be back."""
+    rows, copied = sum(f.rows for f in files), sum(f.rows for f in copies)
+    if copied > rows or (copied < rows and not fewer):
+        raise CoalesceError(
+            f"{copied:,} rows were written in the place of {rows:,}, so nothing was committed; check(deep=True) says "
+            "whether the files are what they should be."
+        )
 
 
 def split(plan: Plan) -> tuple[list[DataFile], list[DataFile]]:

@@ -331,6 +331,34 @@ def test_without_the_rule_it_fails(spark: "SparkSession", events: Table) -> None
         load(spark, events).count()
 
 
+@pytest.mark.parametrize("type_", [pa.date32(), pa.timestamp("us", "UTC")])
+def test_sessions_that_shift_old_dates(spark: "SparkSession", tmp_path: Path, type_: pa.DataType) -> None:
+    """Files are what we wrote, whatever a session takes them for: dead rows stay dead, and dates what they are."""
+    days = pa.array([date(1500, 1, 1), date(2020, 1, 1), date(1400, 1, 1)] * 10).cast(type_)
+    data = pa.table({"d": days, "s": ["Y", "x", "z"] * 10, "k": range(30)})
+    path = tmp_path / "t"
+    coalesce.create(path, data.schema, partition_by=["d"], rule=coalesce.small("d"), properties=MARK).append(data)
+    table = by_jobs(coalesce.open(path, spark=spark), spark)
+    table.delete("d < '1600-01-01' AND d > '1450-01-01'")
+    assert removed(table) == 10
+    modes = ("datetimeRebaseModeInRead", "int96RebaseModeInRead")
+    for mode in ("LEGACY", "EXCEPTION", "CORRECTED"):
+        with changed(spark, {f"spark.sql.parquet.{name}": mode for name in modes}):
+            assert keys(load(spark, table)) == [k for k in range(30) if k % 3]
+            assert {row.d.year for row in load(spark, table).select("d").distinct().collect()} == {1400, 2020}
+    with changed(spark, {f"spark.sql.parquet.{name}": "LEGACY" for name in modes}):
+        assert table.delete("lower(s) = 'z' AND k < 10").rows_removed == 3
+        table.append(load(spark, table).where("k = 29").selectExpr("d", "s", "k + 100 AS k"))
+        table.drop_partition(d=datetime(2020, 1, 1, tzinfo=UTC) if type_ != pa.date32() else date(2020, 1, 1))
+        table.purge()
+    assert removed(table) == 0
+    left = [*(k for k in range(10, 30) if k % 3 == 2), 129]
+    found = coalesce.open(path).scan().to_arrow()
+    assert sorted(found.column("k").to_pylist()) == left
+    assert set(found.column("d").cast(pa.string()).to_pylist()) <= {"1400-01-01", "1400-01-01 00:00:00.000000Z"}
+    assert not coalesce.open(path).check(deep=True)
+
+
 def test_what_spark_does_with_partition_values(spark: "SparkSession", events: Table, tmp_path: Path) -> None:
     """Values without rows, pruning by a join, a filter that Spark makes for a join: none brings dead rows back."""
     load(spark, events).createOrReplaceTempView("ours")

@@ -5,22 +5,26 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import CommitConflict, InvalidArgument, SchemaError, StorageError
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, SchemaError, StorageError
 from coalesce.manifest.paths import VERSIONS
+from coalesce.model.datafile import DataFile
+from coalesce.model.entries import from_files
 from coalesce.model.rule import small
 from coalesce.model.version import DEAD_TUPLES
 from coalesce.storage.base import Storage
 from coalesce.table.create import create_table
-from coalesce.table.engine import Engines
+from coalesce.table.engine import Engines, Rewritten
 from coalesce.table.result import WriteResult
-from coalesce.table.table import Table
+from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 from tests.table.examples import create, events, ids, opened
 from tests.table.stores import InterruptedStorage, LosingStorage, MemoryStorage
@@ -242,6 +246,46 @@ def test_rows_that_come_back_by_a_rollback_stand_in_the_way() -> None:
     with pytest.raises(CommitConflict):
         table.overwrite(events("A", [9]), "app = 'A'")
     assert ids(opened(storage)) == list(range(8))
+
+
+def test_tuples_that_nobody_knows_any_more_are_not_taken_for_removed() -> None:
+    """Another commit has made what is said of the file unknown: the removal is made anew, by rewriting it."""
+
+    def forget(other: Table) -> None:
+        file = next(f for f in other.files() if f.rows == 8)
+        transaction = core_of(other).transaction("forget")
+        unknown = replace(file, tuples=None, tuple_rows=None, complete=False)
+        transaction.mend(from_files([unknown], other.state.spec, other.schema))
+        core_of(other).commit(transaction)
+
+    storage, table = interrupted(forget)
+    assert table.drop_partition(app="A").rows_removed == 2
+    assert ids(opened(storage)) == [1, 2, 3, 5, 6, 7, 8]
+    assert table.state.dead_rows == 0
+
+
+def test_more_rows_than_there_were_are_not_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an engine made of them: neither by a removal that rewrites nor by a compaction."""
+    storage = MemoryStorage()
+    table = shared(storage, "rewrite")
+    table.append(events("E", [8]))
+    engine = core_of(table).engines.rows
+    rewrite, compact = engine.rewrite, engine.compact
+
+    def twice(files: list[DataFile]) -> list[DataFile]:
+        return [replace(f, rows=2 * f.rows + 9) for f in files]
+
+    def too_many(*given: Any) -> Rewritten:
+        done = rewrite(*given)
+        return Rewritten(twice(done.added), done.untouched)
+
+    monkeypatch.setattr(engine, "rewrite", too_many)
+    monkeypatch.setattr(engine, "compact", lambda *given: twice(compact(*given)))
+    for operation in (lambda: table.drop_partition(app="A"), table.compact):
+        with pytest.raises(CoalesceError, match="in the place of"):
+            operation()
+    assert ids(opened(storage)) == list(range(9))
+    assert len(list(storage.list("data"))) == 2
 
 
 def test_as_many_rows_may_be_others() -> None:

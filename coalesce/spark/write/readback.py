@@ -174,6 +174,7 @@ def _read_by_job(
     spec, schema, floats = asked.spec, asked.schema, asked.floats
     reader = session.read.schema(physical_schema(asked.fields))
     # An option of Spark's own: the paths are literal.
+    reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
     frame = reader.option("__globPaths__", "false").parquet(*(f.uri for f in footers))
     counted = (
         frame.groupBy(

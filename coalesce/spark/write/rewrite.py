@@ -45,8 +45,14 @@ from coalesce.spark.write.writer import (
 from coalesce.table.engine import Rewritten, Snapshot
 from coalesce.table.layout import Arrangement, one_nan
 
-# Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them.
-_EVERY_ROW: Final = {"spark.sql.files.ignoreMissingFiles": "false", "spark.sql.files.ignoreCorruptFiles": "false"}
+# Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them. And whatever
+# files a user takes for those of Spark 2: dates are not to be shifted.
+_EVERY_ROW: Final = {
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+}
 _FILE: Final = "_file"
 
 

@@ -20,7 +20,7 @@ from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotA
 from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.columns import numbers, whole
 from coalesce.model.datafile import DataFile
-from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.entries import Entries, concatenate, from_files, has_all_counts
 from coalesce.model.marking import marked
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
@@ -351,6 +351,11 @@ class Transaction:
         assert self.matching is not None
         spec = head.spec_by_id(ref.spec_id)
         planned = plan_manifest(Judge(self.matching, head.schema, self.opaque), ref, spec, index).only(to_mark)
+        if not (index.trusted & has_all_counts(index.entries.core) & ~planned.in_doubt())[to_mark].all():
+            raise conflicts.FilesGone(
+                f"what is said of files has changed since version {self.base.number}, and no longer decides which of "
+                "their rows go; repeat the operation on the newest version."
+            )
         listed = whole(index.entries.core.column("tuples")).flatten()
         dying = np.zeros(len(listed), np.bool_)
         dying[index.listed(planned.postings[must_be_true(planned.outcomes)])] = True

@@ -28,6 +28,7 @@ from coalesce.table.core import Core
 from coalesce.table.maintain.held import Held, held
 from coalesce.table.maintain.purge import due, with_dead
 from coalesce.table.maintain.worth import Job, Limits, joined, packed, without_dead, worth_doing
+from coalesce.table.removal import check_copied
 from coalesce.table.result import WriteResult
 
 # What one run has written it writes again only so often: moved, merged, and merged once more with what came of others.
@@ -208,6 +209,7 @@ class Compaction:
         snapshot = replace(self.core.snapshot(version=transaction.base), target=self.target)
         written += self.core.engines.widest.compact(snapshot, files, joined(jobs))
         transaction.add(written)
+        check_copied(files, written)
         transaction.remove(files, copied=True)
         transaction.rewritten = sum(f.rows for f in written)
         if purged := sum(f.dead_rows for f in files):

@@ -90,11 +90,21 @@ def _compare(
 
 
 def fingerprint(entry: DataFile) -> int:
-    """The same for entries that say the same of a file."""
+    """The same for entries that say the same of a file, whichever of its tuples are dead.
+
+    Of those with dead tuples one stands for all, the newest: each removal makes another, and the file is the same.
+    """
+    if entry.dead:
+        listed = list(zip(entry.tuples or (), entry.tuple_rows or (), strict=False))
+        for dead in sorted(entry.dead, key=lambda dead: dead.place):
+            listed.insert(dead.place, (dead.values, dead.rows))
+        bounds = {(column, said.lower, said.upper) for column, said in entry.statistics.items()}
+        rest = entry.physical_key, entry.physical_rows, entry.bytes, entry.spec_id
+        return hash((tuple(listed), rest, frozenset(bounds)))
     tuples = None if entry.tuples is None else tuple(map(one_nan, entry.tuples))
     key = None if entry.physical_key is None else one_nan(entry.physical_key)  # type: ignore[arg-type]
     counts = entry.tuple_rows, entry.complete, entry.rows, entry.bytes, entry.spec_id
-    return hash((tuples, key, counts, entry.dead, frozenset(entry.statistics.items())))
+    return hash((tuples, key, counts, frozenset(entry.statistics.items())))
 
 
 def drafts_of(survey: Survey, compared: list[Compared]) -> Iterator[Draft]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 from coalesce.arrow.encode import TUPLE_ORDER
 from coalesce.model.datafile import DataFile, DeadTuple
 from coalesce.model.spec import LogicalTuple
+from coalesce.storage.base import Storage
 from coalesce.table.maintain import kinds
 from coalesce.table.table import Table, core_of
 from tests.checker import check_files
@@ -254,3 +256,19 @@ def test_a_file_that_promises_an_order_it_does_not_have(table: Table) -> None:
     _in_disorder(table, {TUPLE_ORDER: b"true"})
     assert in_newest(table) == [kinds.WRONG_DEAD]
     assert not table.repair().committed
+
+
+def test_a_file_is_read_once_however_often_it_was_marked(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each removal makes an entry anew; all of them say the same of the file, and one is compared with it."""
+    for app in ("", "b"):
+        table.drop_partition(app=app)
+    engine, read = core_of(table).engines.rows, list[str]()
+    original = engine.inspect
+
+    def counted(storage: Storage, path: str, *rest: Any) -> Any:
+        read.append(path)
+        return original(storage, path, *rest)
+
+    monkeypatch.setattr(engine, "inspect", counted)
+    assert not table.check(deep=True)
+    assert max(map(read.count, read)) <= 2  # as it was, and with dead tuples

@@ -37,8 +37,16 @@ public class ExactParquet extends ParquetFileFormat {
             partitionSchema,
             stored(requiredSchema),
             pushed(filters),
-            options,
+            asWritten(options),
             configuration);
+  }
+
+  /**
+   * Dates and times are what the files say. A session that takes files for those of Spark 2, and shifts old dates, would
+   * show others than the table has, and would not know the rows that were removed by theirs.
+   */
+  private static Map asWritten(Map options) {
+    return (Map) ((Map) options.updated("datetimeRebaseMode", "CORRECTED")).updated("int96RebaseMode", "CORRECTED");
   }
 
   /** The session whose settings a scan of these columns is read with. */

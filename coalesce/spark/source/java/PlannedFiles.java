@@ -159,7 +159,8 @@ public class PlannedFiles implements FileIndex {
     if (isMixed() && !Callers.include("org.apache.spark.sql.execution.OptimizeMetadataOnlyQuery")) {
       throw new IllegalStateException(
           "some files of the table at " + table() + " lack partition columns or hold rows that were removed, and the rule"
-              + " that sees to that is not in this session's optimizer: call coalesce.attach(spark).");
+              + " that sees to that is not in this session's optimizer: call coalesce.attach(spark), and leave"
+              + " coalesce.spark.PruneFiles out of spark.sql.optimizer.excludedRules.");
     }
     LinkedHashMap all = new LinkedHashMap(filters);
     all.putAll(Filters.bySql(partitionFilters, null));
