@@ -22,7 +22,8 @@ NO_ROWS = (
 )
 NO_PROPERTY = (
     "there is no property 'coalesce.x'; those of the library are write.target-file-bytes, write.buffer-bytes, "
-    "write.layout, write.auto-compact, write.auto-compact-files, write.auto-compact-bytes."
+    "write.layout, remove.by, purge.share, purge.age, write.auto-compact, write.auto-compact-files, "
+    "write.auto-compact-bytes."
 )
 NO_PREDICATE = (
     "is not a predicate to combine with another; compare a coalesce.col(…), or write the whole condition as SQL text."
@@ -265,6 +266,10 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     "a property of ours that is not": (
         lambda t: t.set_properties({"coalesce.x": "1"}),
         NO_PROPERTY,
+    ),
+    "a way to remove that is none": (
+        lambda t: t.set_properties({"remove.by": "zzz"}),
+        "the property 'remove.by' is 'auto', 'mark' or 'rewrite', not 'zzz'.",
     ),
     "a layout that is none, for all writes": (
         lambda t: t.set_properties({"write.layout": "zzz"}),

@@ -163,7 +163,7 @@ class Log:
         head, last = self._readable(newest), newest if until is None else until
         kept = (number for number in range(last, -1, -1) if head is None or not head.has_expired(number))
         try:
-            return list(self.load_all(list(islice(kept, count))))
+            return list(self.load_all(list(islice(kept, min(count, last + 1)))))
         except VersionNotFound:
             numbers = [number for number in self.numbers() if number <= last]
             return list(self.load_all(numbers[::-1][:count]))
