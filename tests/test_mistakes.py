@@ -269,7 +269,7 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
     ),
     "a way to remove that is none": (
         lambda t: t.set_properties({"remove.by": "zzz"}),
-        "the property 'remove.by' is 'auto', 'mark' or 'rewrite', not 'zzz'.",
+        "the property 'remove.by' is 'auto' or 'mark' or 'rewrite', not 'zzz'.",
     ),
     "a layout that is none, for all writes": (
         lambda t: t.set_properties({"write.layout": "zzz"}),
