@@ -49,10 +49,18 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="dead: what copies rows need not look",
         file="coalesce/table/commit/conflicts.py",
-        old="if path in lost and (lost[path] is None or path in copied)}",
-        new="if path in lost and lost[path] is None}",
+        old="if (dead := lost[path]) is None or path in copied or not before[path] <= dead",
+        new="if (dead := lost[path]) is None or not before[path] <= dead",
         tests=(f"{MARKS}::test_what_copies_rows_does_not_bring_dead_ones_back",),
         seen="a compaction that raced with a removal brings the removed rows back",
+    ),
+    Mutant(
+        name="dead: a file goes with rows that a rollback brought back",
+        file="coalesce/table/commit/conflicts.py",
+        old="path in copied or not before[path] <= dead",
+        new="path in copied",
+        tests=(f"{MARKS}::test_a_whole_file_does_not_go_with_rows_that_came_back",),
+        seen="a delete that raced with a rollback takes rows that do not match it",
     ),
     Mutant(
         name="dead: a file none of whose tuples is left stays",

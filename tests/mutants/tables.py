@@ -149,8 +149,8 @@ MUTANTS = (
     Mutant(
         name="conflicts: files that came are taken for files that went",
         file="coalesce/table/commit/conflicts.py",
-        old="lost = lost_rows(base, head, manifests)",
-        new="lost = lost_rows(head, base, manifests)",
+        old="lost = only_in(base, head, manifests), lost_rows(base, head, manifests)",
+        new="lost = only_in(base, head, manifests), lost_rows(head, base, manifests)",
         tests=CONFLICTS,
         seen="two deletes of different rows of one shared file: each brings the other's rows back",
     ),

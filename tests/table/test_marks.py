@@ -248,6 +248,20 @@ def test_rows_that_come_back_by_a_rollback_stand_in_the_way() -> None:
     assert ids(opened(storage)) == list(range(8))
 
 
+def test_a_whole_file_does_not_go_with_rows_that_came_back() -> None:
+    """All that was live in it matched; by a rollback other rows of it are, and none that matches."""
+    storage = InterruptedStorage(lambda request: request.startswith(f"put_if_absent {VERSIONS}"))
+    table = create(storage, small("app"), **{"remove.by": "mark"})
+    table.append(events(["A", "B"], [1, 2]))
+    table.drop_partition(app="A")  # version 2 has B alone
+    table.rollback(1)
+    table.drop_partition(app="B")
+    storage.interruptions = [lambda: opened(storage).rollback(2)]
+    with suppress(CommitConflict):
+        table.overwrite(events("A", [9]), "app = 'A'")
+    assert 2 in ids(opened(storage))
+
+
 def test_tuples_that_nobody_knows_any_more_are_not_taken_for_removed() -> None:
     """Another commit has made what is said of the file unknown: the removal is made anew, by rewriting it."""
 

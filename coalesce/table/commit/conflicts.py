@@ -106,13 +106,17 @@ def check_in_base(removed: Iterable[str], base: Version, manifests: Manifests) -
 def check_files_there(
     removed: Iterable[str], copied: Collection[str], base: Version, head: Version, manifests: Manifests
 ) -> None:
-    """Refuse to remove files that another writer has removed or rewritten.
+    """Refuse to remove files that another writer has removed or rewritten, or brought rows of back, which would go too.
 
     Rows of those that are `copied` are in new files, or their entries made anew: of these no row may be gone, for it
     would be back.
     """
-    lost = lost_rows(base, head, manifests)
-    wanted = {path for path in removed if path in lost and (lost[path] is None or path in copied)}
+    before, lost = only_in(base, head, manifests), lost_rows(base, head, manifests)
+    wanted = {
+        path
+        for path in lost.keys() & set(removed)
+        if (dead := lost[path]) is None or path in copied or not before[path] <= dead
+    }
     if wanted:
         raise FilesGone(
             f"{len(wanted)} of the files this transaction replaces, such as {min(wanted)}, were removed or rewritten "
