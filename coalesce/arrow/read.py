@@ -83,10 +83,10 @@ class OpenFile:
     def _in_order(self) -> bool:
         """Whether the rows surely lie in the order of the entry's tuples, and their counts say where.
 
-        The file itself has to say so, and its entry has to know every tuple and every count.
+        The entry or the file itself has to say so, and the entry has to know every tuple and every count.
         """
         counts = self.entry.tuple_rows
-        claimed = (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
+        claimed = self.entry.ordered or (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
         # With every count known, a trusted entry's counts add up to the file's rows.
         return claimed and self.entry.trusted and counts is not None and None not in counts
 

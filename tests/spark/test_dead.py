@@ -117,7 +117,7 @@ def test_how_it_is_read(spark: "SparkSession", events: Table) -> None:
 
 def test_hashes_that_do_not_tell(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where live tuples have the hash of a dead one, or are too many to try, the tuples themselves are compared."""
-    from coalesce.spark.source import listing
+    from coalesce.spark.source import dead
 
     # A hash passes over NULL: (NULL, x) and (x, NULL) have the same.
     schema = pa.schema([("a", pa.string()), ("b", pa.string()), ("k", pa.int64())])
@@ -131,7 +131,7 @@ def test_hashes_that_do_not_tell(spark: "SparkSession", tmp_path: Path, monkeypa
     assert removed(table) == 6
     assert "named_struct" in plan_of(load(spark, table))
     assert keys(load(spark, table)) == [1, 4, 7]
-    monkeypatch.setattr(listing, "_TRIED", 0)
+    monkeypatch.setattr(dead, "_TRIED", 0)
     table.append(pa.table({"a": ["z"], "b": ["z"], "k": [9]}, schema))
     assert keys(load(spark, table)) == [1, 4, 7, 9]
 
@@ -518,10 +518,10 @@ def test_same_rows_as_in_memory(
     spark: "SparkSession", tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Generated queries give the same rows on a table with dead rows and on the rows that are left, in memory."""
-    from coalesce.spark.source import listing
+    from coalesce.spark.source import dead
 
     if seed % 2:  # also where there are too many tuples to try, and values are compared
-        monkeypatch.setattr(listing, "_TRIED", 0)
+        monkeypatch.setattr(dead, "_TRIED", 0)
     table, held = random_table(tmp_path / "t", random.Random(seed))
     load(spark, table).createOrReplaceTempView("ours")
     pq.write_table(held, tmp_path / "plain.parquet")

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -61,8 +62,12 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
   /** The same relation over other files: a selection of these, or the same with an estimate. */
   CoalesceRelation over(PlannedFiles files) {
     FileFormat format = ((ExactParquet) fileFormat()).over(files);
+    StructType columns = dataSchema();
+    if (files.dead() != null && files.dead().placed() && columns.getFieldIndex(DeadRows.ROW_INDEX).isEmpty()) {
+      columns = columns.add(DeadRows.ROW_INDEX, DataTypes.LongType, true);
+    }
     return new CoalesceRelation(
-        files, files.partitionSchema(), dataSchema(), bucketSpec(), format, options(), sparkSession());
+        files, files.partitionSchema(), columns, bucketSpec(), format, options(), sparkSession());
   }
 
   /** The index, unless someone has put another one in its place. */
