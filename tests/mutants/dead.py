@@ -41,7 +41,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="dead: row ids are those of the live rows",
         file="coalesce/arrow/read.py",
-        old="        return table if self._live is None else table.filter(pa.array(self._live))\n",
+        old="        return pa.Table.from_arrays(chosen_rows(table.columns, self._live), schema=LINEAGE)\n",
         new="        return table.slice(0, self.entry.rows)\n",
         tests=("tests/arrow/test_dead.py",),
         seen="rows change their ids when their file is rewritten after a removal",
