@@ -328,6 +328,10 @@ def test_specs_of_all_kinds(spark: "SparkSession", tmp_path: Path) -> None:
     left = [k for k in range(40) if k % 4] + [k for k in range(40, 80) if k % 4 != 2]
     assert keys(load(spark, table)) == left
     assert keys(load(spark, table).where("app = 'A'")) == left[30:]
+    assert plan_of(load(spark, table)).count("FileScan coalesce") == 1
+    forget_order(table)
+    assert keys(load(spark, table)) == left
+    assert keys(load(spark, table).where("app = 'A'")) == left[30:]
     assert plan_of(load(spark, table)).count("FileScan coalesce") == 2
 
     # A file without `app`, which only its entry knows, and with rows of two days.

@@ -62,12 +62,15 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
   /** The same relation over other files: a selection of these, or the same with an estimate. */
   CoalesceRelation over(PlannedFiles files) {
     FileFormat format = ((ExactParquet) fileFormat()).over(files);
-    StructType columns = dataSchema();
-    if (files.dead() != null && files.dead().placed() && columns.getFieldIndex(DeadRows.ROW_INDEX).isEmpty()) {
-      columns = columns.add(DeadRows.ROW_INDEX, DataTypes.LongType, true);
-    }
     return new CoalesceRelation(
-        files, files.partitionSchema(), columns, bucketSpec(), format, options(), sparkSession());
+        files, files.partitionSchema(), dataSchema(), bucketSpec(), format, options(), sparkSession());
+  }
+
+  /** The same relation with a further column: the number of each row in its file. */
+  CoalesceRelation numbered() {
+    StructType columns = dataSchema().add(DeadRows.ROW_INDEX, DataTypes.LongType, true);
+    return new CoalesceRelation(
+        location(), super.partitionSchema(), columns, bucketSpec(), fileFormat(), options(), sparkSession());
   }
 
   /** The index, unless someone has put another one in its place. */

@@ -152,6 +152,7 @@ public class PruneFiles extends Rule {
         if (row == null) {
           row = attribute(DeadRows.ROW_INDEX, DataTypes.LongType);
           output.add(row);
+          relation = relation.numbered();
         }
         attributes.put(DeadRows.ROW_INDEX, row);
       }
