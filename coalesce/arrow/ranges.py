@@ -59,7 +59,7 @@ class Ranges:
     def between(self, start: int, stop: int) -> "Ranges":
         """Those of the rows from `start` to `stop`, counted from there."""
         first = int(np.searchsorted(self.stops, start, side="right"))
-        after = max(first, int(np.searchsorted(self.starts, stop, side="left")))
+        after = max(first, int(np.searchsorted(self.starts, stop, side="left"))) if start < stop else first
         starts, stops = self.starts[first:after], self.stops[first:after]
         return Ranges(np.maximum(starts, start) - start, np.minimum(stops, stop) - start, stop - start)
 

@@ -179,7 +179,7 @@ class OpenFile:
         still: Ranges | None,
         chosen: Ranges | None,
     ) -> pa.Table:
-        """The rows that are `chosen` of all that lie there; tuples tell only of live ones, of which they are `still`."""
+        """The rows that are `chosen` of all that lie there; of what tuples tell of live ones, `still` those."""
         parts = [range(self.group_rows[g]) for g in groups] if part is None else [part]
         positions = {f.id: self.position(f) for f in fields if not self._is_told(f)}
         wanted = sorted({p for p in positions.values() if p is not None})

@@ -151,7 +151,7 @@ def dead(path: Path) -> None:
 
 
 def ordered(path: Path) -> None:
-    """Entries that say that rows lie in the order of tuples, and some that do not; dead tuples in both, then a rewrite."""
+    """Entries that say that rows lie in the order of tuples, and one that does not; dead tuples in both; a rewrite."""
     table = coalesce.create(path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"))
     table.set_properties({"remove.by": "mark"})
     table.append(events(0, AWKWARD))
