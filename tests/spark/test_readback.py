@@ -42,12 +42,12 @@ WRITE = "data/one-write"
 def _written(
     spark: "SparkSession", directory: Path, partition_by: list[str]
 ) -> tuple[Snapshot, list[Found], list[Found]]:
-    """Four files of some rows each, one in order, one of one tuple alone; read back here, and by a job."""
+    """Files of some rows each, one of one tuple alone, one in order, one in another; read back here, and by a job."""
     snapshot = make_snapshot(directory, make_version(ROWS.schema, partition_by))
     session = own_session(spark, SETTINGS)
     alone = pa.concat_tables([ROWS.slice(4, 1)] * 3)
-    in_order = ROWS.take([1, 8, 3, 2, 4, 7, 9, 0, 5, 6])
-    for part in (ROWS.slice(0, 6), ROWS.slice(6), alone, in_order):
+    in_order, in_runs = ROWS.take([1, 8, 3, 2, 4, 7, 9, 0, 5, 6]), ROWS.take([0, 5, 2, 4, 7, 9, 1, 8, 3, 6])
+    for part in (ROWS.slice(0, 6), ROWS.slice(6), alone, in_order, in_runs):
         write_parquet(_with_ids(in_session(frame_of(spark, part), session), snapshot), str(directory / WRITE), [])
     here, by_job = (
         read_back(session, snapshot, WRITE, snapshot.version.spec, here_bytes) for here_bytes in (HERE.read, NOTHING)
@@ -92,7 +92,7 @@ def test_both_ways_find_what_is_there(spark: "SparkSession", tmp_path: Path, par
     """Tuples, counts, order and statistics of each file, against its rows as pyarrow reads them; none with floats."""
     snapshot, here, by_job = _written(spark, tmp_path, partition_by)
     assert [f.path for f in here] == [f.path for f in by_job]
-    assert len(here) == 4
+    assert len(here) == 5
     for one, other in zip(here, by_job, strict=True):
         path = tmp_path / WRITE / one.path
         rows = pq.read_table(path)
