@@ -3,7 +3,6 @@ package coalesce.spark;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.immutable.Map;
@@ -11,8 +10,6 @@ import scala.collection.immutable.Seq;
 
 /** Spark's Parquet, but for filters by which its reader would skip row groups that hold matching rows: see `Pushed`. */
 public class ExactParquet extends ParquetFileFormat {
-  private static final Seq NONE = DeadRows.seq(new java.util.ArrayList());
-
   private final PlannedFiles files;
 
   ExactParquet(PlannedFiles files) {
@@ -39,7 +36,7 @@ public class ExactParquet extends ParquetFileFormat {
             stored(dataSchema),
             partitionSchema,
             stored(requiredSchema),
-            numbersSurvivors(session, requiredSchema) ? pushed(filters) : NONE,
+            pushed(filters),
             asWritten(options),
             configuration);
   }
@@ -50,15 +47,6 @@ public class ExactParquet extends ParquetFileFormat {
    */
   private static Map asWritten(Map options) {
     return (Map) ((Map) options.updated("datetimeRebaseMode", "CORRECTED")).updated("int96RebaseMode", "CORRECTED");
-  }
-
-  /**
-   * Whether a row has its number in the file whatever is pushed down. Where it is asked for, it is all that tells dead
-   * rows, and Parquet's reader of single rows does not count those that it skips itself.
-   */
-  private static boolean numbersSurvivors(SparkSession session, StructType asked) {
-    SQLConf settings = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().conf();
-    return asked.getFieldIndex(DeadRows.ROW_INDEX).isEmpty() || !settings.parquetRecordFilterEnabled();
   }
 
   /** The session whose settings a scan of these columns is read with. */
