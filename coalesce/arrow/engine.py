@@ -9,6 +9,7 @@ from coalesce.arrow.inspect import inspect_file
 from coalesce.arrow.rewrite import rewrite
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.stream import write_stream
+from coalesce.arrow.upsert import Upsert
 from coalesce.arrow.write import write
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.datafile import DataFile
@@ -17,7 +18,7 @@ from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
-from coalesce.table.engine import Rewritten, Snapshot
+from coalesce.table.engine import Revision, Rewritten, Snapshot
 from coalesce.table.layout import Arrangement
 from coalesce.table.maintain.columns import ColumnHistory
 from coalesce.table.maintain.contents import Contents
@@ -64,6 +65,10 @@ class ArrowEngine:
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
         return ArrowScan(snapshot, plan, columns)
+
+    def upsert(self, data: object, keys: Sequence[str]) -> Revision:
+        """Rows that take the place of those with the same keys."""
+        return Upsert(data, keys)
 
     def inspect(
         self,

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.places import Places, live_rows, places_of
+from coalesce.arrow.places import Places, Rows, live_rows, places_of
 from coalesce.arrow.reshape import bare_rows, chosen_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
@@ -73,6 +73,20 @@ class OpenFile:
     def live_part(self, group: int, start: int, stop: int) -> int:
         """How many rows the table has of those from `start` to `stop` of a row group."""
         return stop - start if self._live is None else int(self._live_in([group], range(start, stop)).sum())
+
+    def live_positions(self, places: Rows) -> Rows:
+        """The numbers of rows among those that the table has, of rows given by their places in the file."""
+        if self._live is None:
+            return places
+        found: Rows = np.cumsum(self._live)[places] - 1
+        return found
+
+    def places_of_live(self, positions: Rows) -> Rows:
+        """The places in the file of rows that are given by their numbers among those that the table has."""
+        if self._live is None:
+            return positions
+        found: Rows = np.flatnonzero(self._live)[positions]
+        return found
 
     @property
     def spec(self) -> Spec:
