@@ -10,17 +10,21 @@ import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
 import org.apache.spark.sql.sources.SchemaRelationProvider;
+import org.apache.spark.sql.sources.StreamSinkProvider;
 import org.apache.spark.sql.sources.StreamSourceProvider;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Tuple2;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** What `format("coalesce")` and `USING coalesce` mean. */
@@ -29,6 +33,7 @@ public class NativeSource
         SchemaRelationProvider,
         CreatableRelationProvider,
         StreamSourceProvider,
+        StreamSinkProvider,
         DataSourceRegister {
 
   private static final String CREATES = "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand";
@@ -95,6 +100,11 @@ public class NativeSource
       String provider,
       scala.collection.immutable.Map options) {
     return TableStream.start(context.sparkSession(), options);
+  }
+
+  public Sink createSink(
+      SQLContext context, scala.collection.immutable.Map options, Seq partitionColumns, OutputMode mode) {
+    return TableSink.of(context.sparkSession(), options, partitionColumns, mode);
   }
 
   /** The relation that reads one version of the table: the one the options name, or the newest. */
