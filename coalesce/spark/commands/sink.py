@@ -2,9 +2,9 @@
 
     query = events.writeStream.format("coalesce").option("checkpointLocation", place).partitionBy("dt").start(path)
 
-Spark gives a batch again, with the same number, if it does not know that it was finished. The commit carries the query's
-id, which the checkpoint keeps, and the batch's number, and a table takes each pair once. In the mode `append` rows are
-added, in `complete` all rows are replaced.
+Spark gives a batch again, with the same number, if it does not know that it was finished. The commit carries the
+query's id, which the checkpoint keeps, and the batch's number, and a table takes each pair once. In the mode `append`
+rows are added, in `complete` all rows are replaced.
 """
 
 import json
