@@ -98,7 +98,12 @@ OPTIONS: Final = (
     _option("smallBelow", "what is smaller shares files", *_INTO, only=Source.NATIVE, instead=_MAKE),
     _option("targetFileSize", "how large files become", *_INTO, only=Source.NATIVE, instead=_MAKE),
     _option("checkpointLocation", "where Spark keeps how far a stream has come", Use.SINK),
-    _option("startingVersion", "begin with what came in with this version, or the latest", Use.STREAM),
+    _option("readChanges", "true: read what versions added, removed and updated", Use.READ, Use.STREAM,
+            only=Source.NATIVE, instead="read them without Spark: t.changes(…)."),
+    _option("startingVersion", "begin with what came in with this version, or the latest", Use.READ, Use.STREAM,
+            only=Source.NATIVE, instead="read changes without Spark: t.changes(…)."),
+    _option("endingVersion", "end with the changes of this version", Use.READ,
+            only=Source.NATIVE, instead="read changes without Spark: t.changes(…)."),
     _option("maxFilesPerTrigger", "end a micro-batch before it has more files", Use.STREAM),
     _option("skipChanges", "true: pass over versions that removed or replaced rows", Use.STREAM),
 )  # fmt: skip
@@ -187,6 +192,15 @@ class StreamOptions:
     starting: int | None
     max_files: int
     skip_changes: bool
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """The first and the last version whose changes are read, each by number or tag."""
+
+    starting: int | str
+    ending: int | str | None
 
 
 def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool = False) -> ReadOptions:
@@ -195,6 +209,10 @@ def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool 
     version, as_of = _either(options, "version", "versionAsOf"), _either(options, "asOf", "timestampAsOf")
     if version is not None and as_of is not None:
         raise _refusal("version and asOf are two answers; give one.")
+    for name in ("startingVersion", "endingVersion"):
+        if name.lower() in options:
+            raise _refusal(f"{name} goes with readChanges = true: a read has all rows of one version.")
+    _flag(options, "readChanges")
     columns = _columns(options)
     return ReadOptions(
         version=None if version is None else _version(version),
@@ -259,6 +277,19 @@ def _write_options(options: dict[str, str], source: Source, overwrite: bool, cat
     )
 
 
+def change_options(given: Given) -> ChangeOptions:
+    """The options of a read of changes, checked."""
+    options = _checked(given, Use.READ, Source.NATIVE)
+    _flag(options, "readChanges")
+    for name in (*_TRAVEL, "timeZone"):
+        if name.lower() in options:
+            raise _refusal(f"changes are read from startingVersion to endingVersion: leave out {name}.")
+    if "startingversion" not in options:
+        raise _refusal("say with which version the changes begin: startingVersion = 7.")
+    ending = options.get("endingversion")
+    return ChangeOptions(_version(options["startingversion"]), None if ending is None else _version(ending))
+
+
 def stream_options(given: Given, *, catalog: bool = False) -> StreamOptions:
     """The options of a stream, checked."""
     options = _checked(given, Use.STREAM, Source.NATIVE, catalog=catalog)
@@ -270,7 +301,10 @@ def stream_options(given: Given, *, catalog: bool = False) -> StreamOptions:
     if starting is not None:
         first = -1 if starting.lower() == "latest" else _number("startingVersion", starting, "7, or latest")
     max_files = _number("maxFilesPerTrigger", options.get("maxfilespertrigger", "1000"), "1000", range(1, 2**31))
-    return StreamOptions(first, max_files, _flag(options, "skipChanges") is True)
+    changes, skip = _flag(options, "readChanges") is True, _flag(options, "skipChanges") is True
+    if changes and skip:
+        raise _refusal("skipChanges is for streams of new rows, and readChanges is all changes; give one.")
+    return StreamOptions(first, max_files, skip, changes)
 
 
 def location(given: Given) -> str:

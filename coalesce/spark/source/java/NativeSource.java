@@ -62,7 +62,9 @@ public class NativeSource
   }
 
   public BaseRelation createRelation(SQLContext context, scala.collection.immutable.Map options) {
-    return resolve(context.sparkSession(), options, null);
+    return ChangedRows.areAsked(options)
+        ? (BaseRelation) ChangedRows.of(context.sparkSession(), options)
+        : resolve(context.sparkSession(), options, null);
   }
 
   /** The table has a schema of its own, so a given one counts only where CREATE TABLE is to make a table. */
@@ -70,6 +72,9 @@ public class NativeSource
       SQLContext context, scala.collection.immutable.Map options, StructType schema) {
     if (!options.contains(CreateTables.CREATE) && Callers.include(CREATES)) {
       throw Session.unprepared("CREATE TABLE would make no table");
+    }
+    if (ChangedRows.areAsked(options)) {
+      throw new IllegalArgumentException("the changes of a table have its columns; leave the schema out.");
     }
     return resolve(context.sparkSession(), options, schema);
   }
