@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -18,11 +17,9 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.ExpressionUtils$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Option;
@@ -74,7 +71,9 @@ public final class RowStatement {
 
   /** The rows that are merged, or null. */
   public Dataset source() {
-    return plan instanceof MergeIntoTable ? rows(((MergeIntoTable) plan).sourceTable()) : null;
+    return plan instanceof MergeIntoTable
+        ? Attributes.rows((org.apache.spark.sql.classic.SparkSession) session, ((MergeIntoTable) plan).sourceTable())
+        : null;
   }
 
   /** When two rows match, or null if there are no others. */
@@ -106,29 +105,7 @@ public final class RowStatement {
    * they are.
    */
   public Dataset shown(Dataset frame) {
-    LogicalPlan child = (LogicalPlan) frame.queryExecution().analyzed();
-    ArrayList columns = new ArrayList();
-    for (int i = 0; i < child.output().size(); i++) {
-      Attribute own = (Attribute) child.output().apply(i);
-      columns.add(i < relation.output().size() ? as(own, (Attribute) relation.output().apply(i)) : own);
-    }
-    return rows(new Project(CollectionConverters.asScala(columns).toSeq(), child));
-  }
-
-  private static Alias as(Attribute own, Attribute known) {
-    return new Alias(
-        own,
-        known.name(),
-        known.exprId(),
-        known.qualifier(),
-        Option.empty(),
-        (Seq) scala.collection.immutable.Nil$.MODULE$);
-  }
-
-  /** Rows of a plan that is analysed, and partly optimized: subqueries in it would not be analysed once more. */
-  private Dataset rows(LogicalPlan analysed) {
-    analysed.setAnalyzed();
-    return Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, analysed);
+    return Attributes.with(relation.output(), frame);
   }
 
   /** The clauses of a kind, "matched", "not_matched" or "by_source": conditions, names and values, or null for a row that goes. */
