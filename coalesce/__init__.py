@@ -14,6 +14,7 @@ import importlib as _importlib
 import typing as _typing
 
 from coalesce.errors import (
+    AmbiguousMatch,
     BrokenInstallation,
     CoalesceError,
     CommitConflict,
@@ -37,6 +38,7 @@ from coalesce.errors import (
 )
 
 __all__ = [
+    "AmbiguousMatch",
     "BrokenInstallation",
     "CoalesceError",
     "CommitConflict",
@@ -51,6 +53,7 @@ __all__ = [
     "InvalidArgument",
     "Listing",
     "LogicalPartition",
+    "Merge",
     "NeedsSpark",
     "NotAFile",
     "NotInstalled",
@@ -94,6 +97,7 @@ _HOME = {
     "Generation": "coalesce.table.generations",
     "Listing": "coalesce.table.listing",
     "LogicalPartition": "coalesce.table.from_metadata",
+    "Merge": "coalesce.table.revising",
     "Plan": "coalesce.plan.plan",
     "RepairResult": "coalesce.table.maintain.repair",
     "Report": "coalesce.plan.report",
@@ -137,6 +141,7 @@ if _typing.TYPE_CHECKING:
     from coalesce.table.maintain.repair import RepairResult
     from coalesce.table.maintain.vacuum import VacuumResult
     from coalesce.table.result import WriteResult
+    from coalesce.table.revising import Merge
     from coalesce.table.table import Table
 else:  # where types are checked, a misspelt name is to be found out
 

@@ -9,6 +9,7 @@
     ├── UnsupportedFeature       written by a newer release, or with a feature this one does not know
     ├── CommitConflict           another writer changed what this one relied on
     ├── CommitUncertain          the store failed while it committed: it may have happened (carries the commit's id)
+    ├── AmbiguousMatch           a row of the table would be changed by more than one row of a source
     ├── SchemaError              columns, types or values that do not fit the table
     ├── SpecError                a partition field, transform or rule that cannot be
     ├── PredicateError           a predicate that does not parse or names an unknown column (carries a caret)
@@ -94,6 +95,10 @@ class CommitUncertain(CoalesceError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root, self.version, self.commit_id, self.reason)
+
+
+class AmbiguousMatch(CoalesceError):
+    """Several rows of a source would change one row of the table, and which is meant is not known: nothing was done."""
 
 
 class SchemaError(CoalesceError):

@@ -23,6 +23,7 @@ CLASSES = [
     "Generation",
     "Listing",
     "LogicalPartition",
+    "Merge",
     "Plan",
     "RepairResult",
     "Report",
@@ -64,18 +65,24 @@ TABLE = [
     *("location", "version", "schema", "state", "refresh", "at", "history"),
     *("plan", "scan", "read", "last_scan", "count", "distinct", "min", "max", "partitions", "files"),
     *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
+    *("update", "merge", "upsert"),
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
     *("enable_feature", "replace_schema", "compact", "compact_steps", "purge", "purge_steps", "describe_evolution"),
     *("tag", "untag", "tags", "expire", "vacuum", "check", "repair"),
 ]
 OTHERS = {
     "WriteResult": [
-        *("version", "operation", "rows_added", "rows_removed", "files_added", "files_removed", "seconds", "committed"),
+        *("version", "operation", "rows_added", "rows_removed", "rows_updated", "files_added", "files_removed"),
+        *("seconds", "committed"),
     ],
     "ExpireResult": ["version", "retained_from", "versions", "bytes", "failures", "dry_run", "seconds"],
     "VacuumResult": ["files", "paths", "bytes", "failures", "dry_run", "seconds"],
     "Finding": ["kind", "where", "versions", "message", "mendable"],
     "RepairResult": ["version", "mended", "left", "committed", "dry_run", "seconds"],
+    "Merge": [
+        *("when_matched_update", "when_matched_delete", "when_not_matched_insert", "when_not_matched_by_source_update"),
+        *("when_not_matched_by_source_delete", "execute"),
+    ],
     "LogicalPartition": ["spec_id", "values", "files", "rows", "bytes"],
     "Listing": ["count", "index", "to_arrow", "to_pandas", "to_polars"],
     "Report": ["version", "predicate", "stages", "unknown_files", "residual", "to_dict"],

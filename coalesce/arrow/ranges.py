@@ -63,6 +63,20 @@ class Ranges:
         starts, stops = self.starts[first:after], self.stops[first:after]
         return Ranges(np.maximum(starts, start) - start, np.minimum(stops, stop) - start, stop - start)
 
+    def numbers(self, rows: Rows) -> Rows:
+        """The number of each of some of these rows among all of them."""
+        until = np.concatenate(([0], np.cumsum(self.stops - self.starts)))
+        place = np.searchsorted(self.starts, rows, side="right")
+        found: Rows = until[place] - (self.stops[place - 1] - rows)
+        return found
+
+    def rows(self, numbers: Rows) -> Rows:
+        """The rows that have these numbers among all of them."""
+        until = np.cumsum(self.stops - self.starts)
+        place = np.searchsorted(until, numbers, side="right")
+        found: Rows = self.stops[place] - (until[place] - numbers)
+        return found
+
     def among(self, wanted: Mask) -> "Ranges":
         """Those of the rows that are wanted; the mask has a flag for each of them."""
         mask = self.mask()

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
 from coalesce.arrow.places import Places, live_rows, places_of
-from coalesce.arrow.ranges import Ranges, chosen_rows, joined
+from coalesce.arrow.ranges import Ranges, Rows, chosen_rows, joined
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
@@ -74,6 +74,14 @@ class OpenFile:
     def live_part(self, group: int, start: int, stop: int) -> int:
         """How many rows the table has of those from `start` to `stop` of a row group."""
         return stop - start if self._live is None else self._live_in([group], range(start, stop)).count
+
+    def live_positions(self, places: Rows) -> Rows:
+        """The numbers of rows among those that the table has, of rows given by their places in the file."""
+        return places if self._live is None else self._live.numbers(places)
+
+    def places_of_live(self, positions: Rows) -> Rows:
+        """The places in the file of rows that are given by their numbers among those that the table has."""
+        return positions if self._live is None else self._live.rows(positions)
 
     @property
     def spec(self) -> Spec:

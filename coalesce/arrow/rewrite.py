@@ -47,8 +47,16 @@ def _make(
     if not keep.any():
         return None
     kept = pa.array(keep)
-    rows = rows.filter(kept)
-    lineage = None if lineage is None else lineage.filter(kept)
+    return make_again(
+        snapshot, directory, number, entry, rows.filter(kept), None if lineage is None else lineage.filter(kept)
+    )
+
+
+def make_again(
+    snapshot: Snapshot, directory: str, number: int, entry: DataFile, rows: pa.Table, lineage: pa.Table | None
+) -> tuple[bytes, DataFile]:
+    """A file with some rows of another, as `rewrite` makes them; no other file of the write has its `number`."""
+    version, schema = snapshot.version, snapshot.version.schema
     spec = version.spec_to_rewrite(entry.spec_id)
     key = entry.physical_key if spec.spec_id == entry.spec_id else None
     target = Target(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from coalesce.arguments import check_texts
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import SchemaError
 from coalesce.model.datafile import DataFile
@@ -19,10 +20,13 @@ from coalesce.spark.source.opaque import judge
 from coalesce.spark.translate.schema import schema_from_spark
 from coalesce.spark.write.here import HERE, Here
 from coalesce.spark.write.report import WriteReport
+from coalesce.spark.write.revise import Changes, FrameRevision
 from coalesce.spark.write.rewrite import can_rewrite, compact, rewrite
+from coalesce.spark.write.statement import changes_of, keyed
 from coalesce.spark.write.writer import write
-from coalesce.table.engine import Rewritten, Scan, Snapshot
+from coalesce.table.engine import Revision, Rewritten, Scan, Snapshot
 from coalesce.table.layout import Arrangement
+from coalesce.table.statement import Statement
 
 
 class SparkEngine:
@@ -80,6 +84,18 @@ class SparkEngine:
     def dataframe(self, snapshot: Snapshot) -> DataFrame:
         """The rows of the version; filters on the frame prune files."""
         return dataframe(self.spark, snapshot)
+
+    def revision(self, statement: Statement) -> Revision:
+        """The change of single rows that a statement is about, as text and values or as Spark's own columns."""
+        return self.revised(changes_of(self.spark, statement))
+
+    def revised(self, changes: Changes) -> FrameRevision:
+        """The same for changes that are Spark's already."""
+        return FrameRevision(self.spark, changes, dataframe, self.here)
+
+    def upsert(self, data: object, keys: Sequence[str]) -> Revision:
+        """Rows of a frame that take the place of those with the same keys."""
+        return self.revision(keyed(self.spark, data, check_texts(keys, "the keys", "keys={}")))
 
     def judge(self, snapshot: Snapshot) -> JudgeOpaque:
         """Catalyst, as far as it can say."""

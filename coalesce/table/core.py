@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from coalesce.arguments import check_kind, check_text, shown
-from coalesce.errors import CoalesceError, PredicateError, VersionExpired, VersionNotFound
+from coalesce.errors import CoalesceError, CommitConflict, PredicateError, VersionExpired, VersionNotFound
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
@@ -171,18 +171,26 @@ class Core:
         self.version = transaction.commit()
         return self.version
 
-    def write(self, operation: str, applies: Applies, stage: Stage, *, attempts: int = 1) -> WriteResult:
+    def write(
+        self,
+        operation: str,
+        applies: Applies,
+        stage: Stage,
+        *,
+        attempts: int = 1,
+        again: tuple[type[CommitConflict], ...] = (FilesGone,),
+    ) -> WriteResult:
         """Stage a change of rows and commit it, unless that was done before.
 
         One that needs no rows from outside can be staged again if others have moved the files that it went by, as a
-        compaction does: so many `attempts`.
+        compaction does, or for another reason that is named: so many `attempts`.
         """
         for attempt in range(attempts):
             transaction = self.transaction(operation, applies=applies)
             try:
                 result = self.committed(transaction, stage)
                 break
-            except FilesGone:
+            except again:
                 if attempt == attempts - 1:
                     raise
         if self.tend is not None and result.committed:

@@ -4,7 +4,7 @@ Engines live above this layer (`arrow/`, `spark/`) and are handed to the table w
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -26,6 +26,7 @@ from coalesce.storage.base import Storage
 from coalesce.table.layout import Arrangement, Known
 from coalesce.table.maintain.columns import ColumnHistory
 from coalesce.table.maintain.contents import Contents
+from coalesce.table.statement import Statement
 
 TARGET_FILE_BYTES: Final = "write.target-file-bytes"
 DEFAULT_TARGET_FILE_BYTES: Final = 128 * 1024 * 1024
@@ -131,10 +132,8 @@ def check_layout(layout: object) -> None:
 
 
 @runtime_checkable
-class Scan(Protocol):
-    """The rows of a plan, not read yet; each method reads them anew."""
-
-    plan: Plan
+class Rows(Protocol):
+    """Rows that are not read yet; each method reads them anew."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -159,12 +158,81 @@ class Scan(Protocol):
         """The rows as a stream for any library that speaks Arrow."""
 
 
+@runtime_checkable
+class Scan(Rows, Protocol):
+    """The rows of a plan."""
+
+    plan: Plan
+
+
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """What became of files: those written in their stead, and those that stay because nothing of them goes."""
 
     added: list[DataFile]
     untouched: list[DataFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of some tuples of a file; of all of it if `tuples` is None."""
+
+    file: DataFile
+    tuples: frozenset[LogicalTuple] | None
+
+    @property
+    def rows(self) -> int:
+        """How many rows that are."""
+        if self.tuples is None:
+            return self.file.rows
+        counts = zip(self.file.tuples or (), self.file.tuple_rows or (), strict=True)
+        return sum(rows or 0 for values, rows in counts if values in self.tuples)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a version did to rows: those of `removed` parts went, unless they are among those of `added` ones."""
+
+    number: int
+    timestamp_ms: int
+    removed: tuple[Part, ...]
+    added: tuple[Part, ...]
+
+
+class Found(Protocol):
+    """The rows that change in one version: how many of each kind, and in which parts of files.
+
+    What is `touched` names the tuples of rows that change, None where they are not known.
+    """
+
+    @property
+    def touched(self) -> Sequence[Part]:
+        """The parts of files that hold rows that change."""
+
+    @property
+    def updated(self) -> int:
+        """How many rows get other values."""
+
+    @property
+    def deleted(self) -> int:
+        """How many rows go."""
+
+    @property
+    def inserted(self) -> int:
+        """How many rows are new."""
+
+    def write(self, parts: Sequence[Part]) -> list[DataFile]:
+        """New files with the rows of the parts, as they are now, and the rows that are new; nothing is committed."""
+
+
+class Revision(Protocol):
+    """A change of single rows, as an engine has made it ready. It can be found anew in a newer version."""
+
+    def concerns(self, snapshot: Snapshot) -> Bound:
+        """On which rows of the table what it does may depend: all that it changes, and all that it looks for."""
+
+    def find(self, snapshot: Snapshot, plan: Plan) -> Found:
+        """The rows that change; `plan` has the files in which they may be."""
 
 
 class Engine(Protocol):
@@ -204,9 +272,15 @@ class Engine(Protocol):
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> Scan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
 
+    def upsert(self, data: object, keys: Sequence[str]) -> Revision:
+        """The change that puts rows in the place of those with the same keys, and adds the others."""
+
 
 class RowEngine(Engine, Protocol):
     """An engine that works in this process."""
+
+    def changes(self, storage: Storage, version: Version, steps: Callable[[], Iterable[Step]]) -> Rows:
+        """The rows that versions changed, with the columns of one of them."""
 
     def inspect(
         self,
@@ -225,6 +299,9 @@ class FrameEngine(Engine, Protocol):
 
     def dataframe(self, snapshot: Snapshot) -> Any:
         """The rows of the version, read when the frame is computed and only where its filters need them."""
+
+    def revision(self, statement: Statement) -> Revision:
+        """The change of single rows that a statement is about."""
 
     def judge(self, snapshot: Snapshot) -> JudgeOpaque | None:
         """What judges, on tuples, conditions that only this engine understands, if anything can."""

@@ -19,10 +19,10 @@ from coalesce.table.maintain.retention import check_age
 from coalesce.table.maintain.vacuum import VacuumResult, vacuum
 from coalesce.table.maintain.worth import STEP_BYTES, Limits
 from coalesce.table.result import WriteResult
-from coalesce.table.writing import TableWriter
+from coalesce.table.revising import TableReviser
 
 
-class TableKeeper(TableWriter):
+class TableKeeper(TableReviser):
     """A table that can be kept in shape, and keeps itself so if its properties say so."""
 
     def _tend(self) -> Tend | None:

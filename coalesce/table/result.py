@@ -8,15 +8,16 @@ class WriteResult:
     """What a write did to a table.
 
     `version` is the number of the version that holds the change, and `operation` what it is called in `history()`.
-    Rows that were only moved to another file count as neither added nor removed, unlike the files themselves. A
-    rollback counts by how much the two versions differ. `committed` is False if nothing was done, because `applies=`
-    names a write that was made before; `version` is then the newest one.
+    Rows that were only moved to another file count as neither added nor removed, unlike the files themselves, and
+    neither do those that were updated. A rollback counts by how much the two versions differ. `committed` is False if
+    nothing was done, because `applies=` names a write that was made before; `version` is then the newest one.
     """
 
     version: int
     operation: str
     rows_added: int = 0
     rows_removed: int = 0
+    rows_updated: int = 0
     files_added: int = 0
     files_removed: int = 0
     seconds: float = 0.0
@@ -30,6 +31,7 @@ class WriteResult:
             for sign, noun, count in (
                 ("+", "row", self.rows_added),
                 ("-", "row", self.rows_removed),
+                ("~", "row", self.rows_updated),
                 ("+", "file", self.files_added),
                 ("-", "file", self.files_removed),
             )

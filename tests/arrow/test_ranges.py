@@ -36,6 +36,9 @@ def test_as_flags(chosen: list[bool], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(chosen)))
     stop = data.draw(st.integers(start, len(chosen)))
     assert flags(rows.between(start, stop)) == chosen[start:stop]
+    places = np.flatnonzero(chosen)
+    assert rows.rows(np.arange(len(places))).tolist() == places.tolist()
+    assert rows.numbers(places).tolist() == list(range(len(places)))
     wanted = data.draw(st.lists(st.booleans(), min_size=sum(chosen), max_size=sum(chosen)))
     left = iter(wanted)
     assert flags(rows.among(np.array(wanted, np.bool_))) == [flag and next(left) for flag in chosen]

@@ -68,10 +68,10 @@ def save(
         table = opened(spark, location, given)
     except TableNotFound:
         if how == COLUMNS:
-            _created(spark, location, df.schema, given)
+            created(spark, location, df.schema, given)
             return
         # Nullable, as Spark saves every file: that a column came from `range` is no promise.
-        table = _created(spark, location, nullable(df.schema), given)
+        table = created(spark, location, nullable(df.schema), given)
         with _gone_if_it_fails(table):
             _write(spark, table, df, given, overwrite=given.replace_where is not None)
         return
@@ -138,7 +138,8 @@ def _time_zone(spark: SparkSession, options: WriteOptions) -> str:
 # --- a new table -------------------------------------------------------------------------------------------------
 
 
-def _created(spark: SparkSession, location: str, schema: StructType, options: WriteOptions) -> Table:
+def created(spark: SparkSession, location: str, schema: StructType, options: WriteOptions) -> Table:
+    """A new table, as the options describe it."""
     size, rule, partition_by, properties = options.target_file_size, _rule(options), options.partition_by, {}
     if options.like is not None:
         model = opened(spark, options.like, options).state

@@ -5,7 +5,7 @@ and to the server's workers.
 """
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, assert_never
@@ -30,8 +30,9 @@ from coalesce.predicate.render import to_sql
 from coalesce.spark.connect.source import check_columns, write_batches
 from coalesce.spark.translate.options import VERSION
 from coalesce.spark.translate.schema import schema_from_spark
-from coalesce.table.engine import Snapshot
+from coalesce.table.engine import Revision, Snapshot
 from coalesce.table.match import outside, refusal
+from coalesce.table.statement import Statement
 
 
 class ConnectEngine(ArrowEngine):
@@ -72,6 +73,17 @@ class ConnectEngine(ArrowEngine):
         """The rows of the version. Filters on it do not prune; `.option("where", …)` of the reader does."""
         reader = self.spark.read.format("coalesce").option(VERSION, snapshot.version.number)
         return reader.load(snapshot.storage.uri(""))
+
+    def revision(self, statement: Statement) -> Revision:  # noqa: ARG002 - the engine's signature
+        """None: where the rows of a frame lie, a client of Spark Connect is not told."""
+        raise NeedsSpark(
+            "update() and merge() need a Spark session whose driver is in reach, and this one is of Spark Connect: use "
+            "upsert(), or a classic session."
+        )
+
+    def upsert(self, data: Any, keys: Sequence[str]) -> Revision:
+        """Rows of a frame that take the place of those with the same keys; they are collected."""
+        return super().upsert(data.toArrow() if hasattr(data, "toArrow") else data, keys)
 
     def judge(self, snapshot: Snapshot) -> JudgeOpaque | None:  # noqa: ARG002 - the engine's signature
         """None: no Catalyst is in reach."""

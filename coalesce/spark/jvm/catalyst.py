@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -105,6 +106,39 @@ def timestamp_as_long(session: SparkSession, value: Column, type_name: str) -> C
     data_type = java.org.apache.spark.sql.types.DataType.fromDDL
     conversion = getattr(java, f"{_EXPRESSIONS}.PreciseTimestampConversion")
     return column(session, conversion(_expression(session, value), data_type(type_name), data_type("bigint")))
+
+
+def is_stored(session: SparkSession, given: DataType, type_: DataType) -> bool:
+    """Whether Spark stores values of the one type in a column of the other, by the session's rules for INSERT."""
+    java = jvm(session)
+    cast = getattr(java, f"{_EXPRESSIONS}.Cast")
+    types = [session._jsparkSession.parseDataType(t.json()) for t in (given, type_)]
+    match _storing(session):
+        case "ANSI":
+            return bool(cast.canANSIStoreAssign(*types))
+        case "STRICT":
+            return bool(cast.canUpCast(*types))
+        case _:
+            return bool(cast.canCast(*types))
+
+
+def stored(session: SparkSession, value: Column, given: DataType, type_: DataType) -> Column:
+    """The value as INSERT would store it: what does not fit is an error, unless the session stores as Hive does."""
+    if given == type_:
+        return value
+    java = jvm(session)
+    mode = getattr(java, f"{_EXPRESSIONS}.EvalMode")
+    cast = getattr(java, f"{_EXPRESSIONS}.Cast")(
+        _expression(session, value),
+        session._jsparkSession.parseDataType(type_.json()),
+        java.scala.Option.empty(),
+        mode.LEGACY() if _storing(session) == "LEGACY" else mode.ANSI(),
+    )
+    return column(session, cast)
+
+
+def _storing(session: SparkSession) -> str:
+    return str(session.conf.get("spark.sql.storeAssignmentPolicy")).upper()
 
 
 def column(session: SparkSession, expression: Any) -> Column:

@@ -15,6 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
+from coalesce.spark.commands import feed, sink, statements
 from coalesce.spark.commands.create import columns, create_if_absent
 from coalesce.spark.commands.save import insert, opened, save
 from coalesce.spark.session.java_classes import load_classes
@@ -107,6 +108,11 @@ def _truncate(question: dict[str, Any], spark: SparkSession) -> str:
     return ""
 
 
+def _statement(question: dict[str, Any], statement: Any) -> str:
+    statements.run(_session(statement.session()), question["table"], statement, question["options"])
+    return ""
+
+
 def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callable[[dict[str, Any], Any], str]:
     """For a question that comes with a session."""
     return lambda question, session: answer(question, _session(session))
@@ -124,10 +130,15 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "save": _save,
     "columns": _of_session(_columns),
     "truncate": _of_session(_truncate),
+    "statement": _statement,
     "begin": _of_session(stream.begin),
     "newest": _of_session(stream.newest),
     "advance": _of_session(stream.advance),
     "batch": _of_session(stream.batch),
+    "changes": _of_session(feed.resolve),
+    "changed rows": lambda question, relation: feed.rows(question, relation, _session(relation.session())),
+    "stream sink": _of_session(sink.check),
+    "stream batch": lambda question, dataset: sink.write(question, _frame(dataset)),
 }
 
 

@@ -21,25 +21,22 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from coalesce.errors import PredicateError
-from coalesce.model.schema import Schema, all_fields
+from coalesce.model.schema import all_fields
 from coalesce.model.types import FLOATING, AtomicType, Field
 from coalesce.plan.plan import Outline, Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.plan.report import Report, counted, human_bytes, make_report
-from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.normalize import normalize
 from coalesce.predicate.render import literal_sql
-from coalesce.predicate.sql.parse import parse
 from coalesce.recent import Recent
 from coalesce.spark.jvm.location import spark_uri
-from coalesce.spark.jvm.values import END
 from coalesce.spark.source import versions
 from coalesce.spark.source.dead import list_dead
 from coalesce.spark.source.listing import list_files, matching
 from coalesce.spark.source.opaque import Catalyst
 from coalesce.spark.source.versions import QueriedVersion
+from coalesce.spark.translate.condition import bound_from
 from coalesce.spark.translate.options import read_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type
 
@@ -220,19 +217,5 @@ def _description(plan: Plan) -> str:
 
 
 def _predicate(question: Question, found: QueriedVersion) -> Bound:
-    bound = [b for b in (_bound(zoned, found.version.schema) for zoned in question["filters"]) if b is not None]
+    bound = [b for b in (bound_from(zoned, found.version.schema) for zoned in question["filters"]) if b is not None]
     return And(tuple(bound)) if bound else TRUE
-
-
-def _bound(zoned: str, schema: Schema) -> Bound | None:
-    """One filter, or None if it is not understood.
-
-    It comes with its time zone and has the table's own names: nothing in it is for the session's settings to say,
-    which may have changed since the query was analysed.
-    """
-    time_zone, _, text = zoned.partition(END)
-    try:
-        parsed = parse(text, time_zone=time_zone)
-        return bind(parsed, schema, case_sensitive=True, time_zone=time_zone, text=text)
-    except PredicateError:
-        return None

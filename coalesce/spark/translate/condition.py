@@ -1,4 +1,4 @@
-"""A bound predicate as a Spark column, exact in all three outcomes."""
+"""A bound predicate as a Spark column, exact in all three outcomes; and one of Spark's conditions, bound."""
 
 from functools import reduce
 from typing import assert_never
@@ -6,9 +6,14 @@ from typing import assert_never
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
+from coalesce.errors import PredicateError
+from coalesce.model.schema import Schema
+from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
 from coalesce.predicate.names import quoted
 from coalesce.predicate.render import to_sql
+from coalesce.predicate.sql.parse import parse
+from coalesce.spark.jvm.values import END
 from coalesce.spark.translate.transforms import component
 
 
@@ -28,3 +33,17 @@ def condition(session: SparkSession, predicate: Bound) -> Column:
             return F.expr(to_sql(predicate))
         case _:
             assert_never(predicate)
+
+
+def bound_from(zoned: str, schema: Schema) -> Bound | None:
+    """A condition as Spark has written it, or None if it is not understood.
+
+    It comes with its time zone and has the table's own names: nothing in it is for the session's settings to say,
+    which may have changed since the query was analysed.
+    """
+    time_zone, _, text = zoned.partition(END)
+    try:
+        parsed = parse(text, time_zone=time_zone)
+        return bind(parsed, schema, case_sensitive=True, time_zone=time_zone, text=text)
+    except PredicateError:
+        return None

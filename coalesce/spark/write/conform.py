@@ -43,7 +43,7 @@ def fits(given: spark.StructType, schema: Schema, spec: Spec | None = None) -> l
     found, problems = matched(schema.fields, given.names, "", () if spec is None else spec.sources)
     for field, index in zip(schema.fields, found, strict=True):
         if index is not None:
-            problems += _type_problems(given.fields[index].dataType, field, field.name)
+            problems += type_problems(given.fields[index].dataType, field, field.name)
     if problems:
         raise refusal(problems)
     return found
@@ -54,14 +54,14 @@ def conform(frame: DataFrame, schema: Schema, spec: Spec | None = None) -> Confo
     found, given = fits(frame.schema, schema, spec), frame.schema.fields
     frame = frame.toDF(*(f"g{i}" for i in range(len(given))))
     columns: list[Column] = []
-    forbidden: list[tuple[str, Column]] = []
+    nulls: list[tuple[str, Column]] = []
     for field, index in zip(schema.fields, found, strict=True):
         source = _missing_field(field) if index is None else given[index]
-        converted = _missing(field) if index is None else _converted(F.col(f"g{index}"), source.dataType, field.type)
+        value = missing(field) if index is None else converted(F.col(f"g{index}"), source.dataType, field.type)
         # By position inside structs, and only where something differs, if no more than a name or an id.
-        columns.append(converted.cast(spark_type(field.type, physical=True)).alias(name_of(field)))
-        forbidden += _forbidden(F.col(name_of(field)), source.dataType, source.nullable, field, field.name)
-    return Conformed(frame.select(*columns), tuple(forbidden))
+        columns.append(value.cast(spark_type(field.type, physical=True)).alias(name_of(field)))
+        nulls += forbidden(F.col(name_of(field)), source.dataType, source.nullable, field, field.name)
+    return Conformed(frame.select(*columns), tuple(nulls))
 
 
 def named(rows: DataFrame, schema: Schema) -> DataFrame:
@@ -77,7 +77,8 @@ def whole(schema: Schema) -> str:
 # --- names and types ---------------------------------------------------------------------------------------------
 
 
-def _type_problems(given: spark.DataType, field: Field, place: str) -> Iterator[str]:
+def type_problems(given: spark.DataType, field: Field, place: str) -> Iterator[str]:
+    """What is wrong with values of a type for a field, at any depth."""
     if isinstance(given, spark.NullType):
         return  # nothing but NULL, which has every type
     match field.type:
@@ -86,12 +87,12 @@ def _type_problems(given: spark.DataType, field: Field, place: str) -> Iterator[
             yield from problems
             for member, index in zip(members, found, strict=True):
                 if index is not None:
-                    yield from _type_problems(given.fields[index].dataType, member, inside(place, member.name))
+                    yield from type_problems(given.fields[index].dataType, member, inside(place, member.name))
         case ListType(element) if isinstance(given, spark.ArrayType):
-            yield from _type_problems(given.elementType, element, inside(place, "element"))
+            yield from type_problems(given.elementType, element, inside(place, "element"))
         case MapType(key, value) if isinstance(given, spark.MapType):
-            yield from _type_problems(given.keyType, key, inside(place, "key"))
-            yield from _type_problems(given.valueType, value, inside(place, "value"))
+            yield from type_problems(given.keyType, key, inside(place, "key"))
+            yield from type_problems(given.valueType, value, inside(place, "value"))
         case _:
             yield from misfits(lambda: type_from_spark(given, place), place, field)
 
@@ -99,7 +100,7 @@ def _type_problems(given: spark.DataType, field: Field, place: str) -> Iterator[
 # --- values ------------------------------------------------------------------------------------------------------
 
 
-def _converted(column: Column, given: spark.DataType, type_: Type) -> Column:
+def converted(column: Column, given: spark.DataType, type_: Type) -> Column:
     """The column with the members of its structs as the table has them; a cast by position does what is left."""
     if _same_shape(given, type_):
         return column
@@ -108,20 +109,20 @@ def _converted(column: Column, given: spark.DataType, type_: Type) -> Column:
             parts = []
             for number, (member, index) in enumerate(zip(members, _positions(given, members), strict=True)):
                 if index is None:
-                    part = _missing(member).cast(spark_type(member.type, physical=True))
+                    part = missing(member).cast(spark_type(member.type, physical=True))
                 else:
                     source = given.fields[index]
-                    part = _converted(column.getField(source.name), source.dataType, member.type)
+                    part = converted(column.getField(source.name), source.dataType, member.type)
                 parts.append(part.alias(f"m{number}"))
             return F.when(column.isNotNull(), F.struct(*parts))
         case spark.ArrayType(), ListType(element):
-            return F.transform(column, lambda x: _converted(x, given.elementType, element.type))
+            return F.transform(column, lambda x: converted(x, given.elementType, element.type))
         case spark.MapType(), MapType(key, value):
             entries = F.transform(
                 F.map_entries(column),
                 lambda entry: F.struct(
-                    _converted(entry.getField("key"), given.keyType, key.type).alias("key"),
-                    _converted(entry.getField("value"), given.valueType, value.type).alias("value"),
+                    converted(entry.getField("key"), given.keyType, key.type).alias("key"),
+                    converted(entry.getField("value"), given.valueType, value.type).alias("value"),
                 ),
             )
             return F.map_from_entries(entries)
@@ -129,7 +130,7 @@ def _converted(column: Column, given: spark.DataType, type_: Type) -> Column:
             raise AssertionError(f"{given} was found to fit {type_}")
 
 
-def _missing(field: Field) -> Column:
+def missing(field: Field) -> Column:
     """What a column holds that the rows do not bring: its default, or NULL."""
     if field.default is None or not isinstance(field.type, PrimitiveType | DecimalType):
         return F.lit(None)
@@ -160,7 +161,7 @@ def _positions(given: spark.StructType, members: Sequence[Field]) -> list[int | 
 # --- required ----------------------------------------------------------------------------------------------------
 
 
-def _forbidden(
+def forbidden(
     column: Column, given: spark.DataType, nullable: bool, field: Field, place: str
 ) -> Iterator[tuple[str, Column]]:
     """Where a required field may hold NULL inside something that is not NULL itself, and the condition that it does.
@@ -175,7 +176,7 @@ def _forbidden(
                 source = _missing_field(member) if index is None else given.fields[index]
                 value = column.getField(member.physical_name)
                 name = inside(place, member.name)
-                for where, condition in _forbidden(value, source.dataType, source.nullable, member, name):
+                for where, condition in forbidden(value, source.dataType, source.nullable, member, name):
                     yield where, column.isNotNull() & condition
         case ListType(element), spark.ArrayType():
             name = inside(place, "element")
@@ -192,8 +193,8 @@ def _in_any(
     items: Column, given: spark.DataType, nullable: bool, field: Field, place: str
 ) -> Iterator[tuple[str, Column]]:
     def broken(number: int) -> Callable[[Column], Column]:
-        return lambda item: list(_forbidden(item, given, nullable, field, place))[number][1]
+        return lambda item: list(forbidden(item, given, nullable, field, place))[number][1]
 
     # The conditions are made twice: once to know how many there are, once for each with the item's own variable.
-    for number, (where, _) in enumerate(list(_forbidden(F.lit(None), given, nullable, field, place))):
+    for number, (where, _) in enumerate(list(forbidden(F.lit(None), given, nullable, field, place))):
         yield where, F.exists(items, broken(number))

@@ -5,7 +5,7 @@ ids and versions in columns of their own, as when pyarrow does this.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -47,13 +47,14 @@ from coalesce.table.layout import Arrangement, one_nan
 
 # Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them. And whatever
 # files a user takes for those of Spark 2: dates are not to be shifted.
-_EVERY_ROW: Final = {
+EVERY_ROW: Final = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-_FILE: Final = "_file"
+FILE: Final = "_file"
+_LISTED_FILE: Final = "listed_file"
 
 
 def rewrite(
@@ -68,14 +69,14 @@ def rewrite(
     A file of which nothing goes stays, and its entry with it. Which those are is found first, from the columns that
     the condition speaks of.
     """
-    matching = own_session(spark_session, SETTINGS | _EVERY_ROW)
+    matching = own_session(spark_session, SETTINGS | EVERY_ROW)
     rows = named(rows_of(matching, snapshot, files), snapshot.version.schema)
-    found = rows.filter(condition(matching, drop)).select(f"{whole(snapshot.version.schema)}.{_FILE}").distinct()
+    found = rows.filter(condition(matching, drop)).select(f"{whole(snapshot.version.schema)}.{FILE}").distinct()
     touched = {row[0] for row in found.collect()}
     by_spec: dict[int, list[DataFile]] = defaultdict(list)
     for number in sorted(touched):
         by_spec[files[number].spec_id].append(files[number])
-    session = own_session(spark_session, SETTINGS | _EVERY_ROW)
+    session = own_session(spark_session, SETTINGS | EVERY_ROW)
     written = [
         new
         for spec_id, members in by_spec.items()
@@ -96,9 +97,9 @@ def compact(
     With an `arrangement` nothing needs to be counted; and nothing is shuffled if it makes each new file of whole old
     ones, as it does where the files of a physical partition become one.
     """
-    session = own_session(spark_session, SETTINGS | _EVERY_ROW)
+    session = own_session(spark_session, SETTINGS | EVERY_ROW)
     tasks = None if arrangement is None else _whole_files(files, arrangement)
-    rows = Conformed(rows_of(session, snapshot, files, tasks).drop(_FILE), ())
+    rows = Conformed(rows_of(session, snapshot, files, tasks).drop(FILE), ())
     if arrangement is None:
         return write_conformed(session, snapshot, rows, WriteReport(), here)
     layout = Layout(tuples=arrangement.tuples, files=arrangement.files, spare=1)
@@ -152,21 +153,27 @@ def _directories(snapshot: Snapshot, spec: Spec, files: Sequence[DataFile]) -> l
     keys = [f.physical_key for f in files if f.physical_key is not None]
     if len(keys) < len(files) or not can_compute(spec, schema):
         spec = Spec(spec.spec_id, ())
-    *names, last = directory_names(spec, schema, _FILE)
-    texts = planned_texts(keys, spec, schema, F.col(_FILE))
-    return [*(text.alias(name) for text, name in zip(texts, names, strict=True)), F.col(_FILE).alias(last)]
+    *names, last = directory_names(spec, schema, FILE)
+    texts = planned_texts(keys, spec, schema, F.col(FILE))
+    return [*(text.alias(name) for text, name in zip(texts, names, strict=True)), F.col(FILE).alias(last)]
 
 
 # --- rows of files -----------------------------------------------------------------------------------------------
 
 
 def rows_of(
-    session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequence[int]] | None = None
+    session: SparkSession,
+    snapshot: Snapshot,
+    files: Sequence[DataFile],
+    tasks: Sequence[Sequence[int]] | None = None,
+    *,
+    places: bool = False,
 ) -> DataFrame:
     """The rows of data files in the table's types of now, as `conform` names them, with lineage and the file's number.
 
     A file that lacks a column holds its default there, or what the entry says if it is a partition column. If `tasks`
-    are given, each reads the files of those numbers, and `TASK` is the task's own.
+    are given, each reads the files of those numbers, and `TASK` is the task's own. With `places`, `ROW_INDEX` is where
+    in its file a row lies.
     """
     schema = snapshot.version.schema
     facts = _facts(snapshot, files, tasks)
@@ -176,36 +183,65 @@ def rows_of(
         *(_column(f, facts).alias(name_of(f)) for f in schema),
         row_id.alias(ROW_ID),
         F.coalesce(F.col(ROW_VERSION), F.col("added_version")).alias(ROW_VERSION),
-        *(F.col(name) for name in (_FILE, TASK) if name in facts),
+        *(F.col(name) for name in (FILE, TASK) if name in facts),
+        *([F.col(ROW_INDEX)] if places else []),
     )
     return _alive(session, snapshot, files, rows)
 
 
+def rows_with(
+    session: SparkSession,
+    snapshot: Snapshot,
+    files: Sequence[DataFile],
+    tuples: Sequence[Collection[LogicalTuple] | None],
+) -> DataFrame:
+    """The same rows with their places in the files; of each file those of some tuples, or, for None, all of them."""
+    rows = rows_of(session, snapshot, files, places=True)
+    for spec_id in sorted({f.spec_id for f, some in zip(files, tuples, strict=True) if some is not None}):
+        wanted = [
+            (number, values)
+            for number, (file, some) in enumerate(zip(files, tuples, strict=True))
+            if some is not None and file.spec_id == spec_id
+            for values in some
+        ]
+        listed, same = _listed(session, snapshot, spec_id, wanted)
+        others = ~F.col(FILE).isin(sorted({number for number, _ in wanted}))
+        found = rows.join(F.broadcast(listed), same, "left").filter(others | F.col(_LISTED_FILE).isNotNull())
+        rows = found.select(*rows.columns)
+    return rows
+
+
 def _alive(session: SparkSession, snapshot: Snapshot, files: Sequence[DataFile], rows: DataFrame) -> DataFrame:
     """The rows without those of dead tuples, which are known by the columns of the spec of their file."""
-    schema = snapshot.version.schema
     with_dead = [number for number, file in enumerate(files) if file.dead]
     for spec_id in sorted({files[number].spec_id for number in with_dead}):
-        spec = snapshot.version.spec_by_id(spec_id)
         dead = [(n, d.values) for n in with_dead if files[n].spec_id == spec_id for d in files[n].dead]
-        arrays: dict[str, pa.Array] = {"dead_file": pa.array([number for number, _ in dead], pa.int32())}
-        fields = [spark.StructField("dead_file", spark.IntegerType())]
-        same = F.col(_FILE) == F.col("dead_file")
-        for place, field in enumerate(spec.fields):
-            type_, source = schema.atomic(field.source_id), schema.by_id(field.source_id)
-            if isinstance(field.transform, Void):
-                continue
-            assert isinstance(field.transform, Identity)  # or nothing of the file could have been marked
-            assert type_ is not None
-            assert source is not None
-            name = f"dead{place}"
-            arrays[name] = column_of(type_, [values[place] for _, values in dead])
-            fields.append(spark.StructField(name, spark_type(type_)))
-            same &= F.col(name_of(source)).eqNullSafe(F.col(name))
-        tuples = session.createDataFrame(pa.table(arrays), spark.StructType(fields))
-        rows = rows.join(F.broadcast(tuples), same, "left_anti")
+        listed, same = _listed(session, snapshot, spec_id, dead)
+        rows = rows.join(F.broadcast(listed), same, "left_anti")
     # No condition is moved below what is not deterministic: on a row that is dead, it might fail.
     return rows.filter(F.monotonically_increasing_id() >= 0) if with_dead else rows
+
+
+def _listed(
+    session: SparkSession, snapshot: Snapshot, spec_id: int, tuples: Sequence[tuple[int, LogicalTuple]]
+) -> tuple[DataFrame, Column]:
+    """Tuples of files, each with the file's number, as a frame; and the condition that a row is of one of them."""
+    schema, spec = snapshot.version.schema, snapshot.version.spec_by_id(spec_id)
+    arrays: dict[str, pa.Array] = {_LISTED_FILE: pa.array([number for number, _ in tuples], pa.int32())}
+    fields = [spark.StructField(_LISTED_FILE, spark.IntegerType())]
+    same = F.col(FILE) == F.col(_LISTED_FILE)
+    for place, field in enumerate(spec.fields):
+        type_, source = schema.atomic(field.source_id), schema.by_id(field.source_id)
+        if isinstance(field.transform, Void):
+            continue
+        assert isinstance(field.transform, Identity)  # or nothing of the file could have been marked
+        assert type_ is not None
+        assert source is not None
+        name = f"listed{place}"
+        arrays[name] = column_of(type_, [values[place] for _, values in tuples])
+        fields.append(spark.StructField(name, spark_type(type_)))
+        same &= F.col(name_of(source)).eqNullSafe(F.col(name))
+    return session.createDataFrame(pa.table(arrays), spark.StructType(fields)), same
 
 
 def _facts(snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequence[int]] | None) -> Facts:
@@ -213,7 +249,7 @@ def _facts(snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequen
     version = snapshot.version
     constants = [constants_of(f, version.spec_by_id(f.spec_id)) for f in files]
     facts: dict[str, tuple[spark.DataType, pa.Array]] = {
-        _FILE: (spark.IntegerType(), pa.array(range(len(files)), pa.int32())),
+        FILE: (spark.IntegerType(), pa.array(range(len(files)), pa.int32())),
         "first_row_id": (spark.LongType(), pa.array([f.first_row_id for f in files], pa.int64())),
         "added_version": (spark.LongType(), pa.array([f.added_version for f in files], pa.int64())),
     }

@@ -31,6 +31,10 @@ class FilesGone(CommitConflict):
     """Files that a removal went by lie elsewhere now, or have fewer rows: done anew, it may well succeed."""
 
 
+class RowsAdded(CommitConflict):
+    """Rows came in that the operation would have looked at: done anew, it takes them into account."""
+
+
 def check_same_table(base: Version, head: Version) -> None:
     """Refuse to carry work over to another table that took this one's place."""
     if base.table_id != head.table_id:
@@ -147,7 +151,7 @@ def check_no_matching_rows(predicate: Bound, base: Version, head: Version, manif
             now = dead_in(index.entries)
             added = {p for p in index.paths(planned.files) if p not in before or not before[p] <= now[p]}
         if added:
-            raise CommitConflict(
+            raise RowsAdded(
                 f"rows that may match {to_sql(predicate)} were added since version {base.number}, in {min(added)}; "
                 "repeat the operation on the newest version."
             )
@@ -160,6 +164,15 @@ def check_told(predicate: Bound, base: Version, head: Version) -> None:
         raise CommitConflict(
             f"a column by which rows are removed has changed since version {base.number}; "
             "repeat the operation on the newest version."
+        )
+
+
+def check_same_tuples(base: Version, head: Version) -> None:
+    """Refuse to carry over which tuples were moved if a column that they are made of is not what it was."""
+    sources = {field.source_id for spec in base.specs for field in spec.fields}
+    if any(base.schema.atomic(source) != head.schema.atomic(source) for source in sources):
+        raise CommitConflict(
+            f"a partition column has changed since version {base.number}; repeat the operation on the newest version."
         )
 
 

@@ -18,18 +18,18 @@ import numpy as np
 from coalesce.arguments import shown
 from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError
 from coalesce.manifest.manifest_file import EncodedManifest
-from coalesce.model.columns import numbers, whole
+from coalesce.model.columns import numbers
 from coalesce.model.datafile import DataFile
-from coalesce.model.entries import Entries, concatenate, from_files, has_all_counts
+from coalesce.model.entries import Entries, concatenate, from_files
 from coalesce.model.marking import marked
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
+from coalesce.model.spec import LogicalTuple
 from coalesce.model.version import ManifestRef, Version, with_dead_tuples
 from coalesce.plan.index import ManifestIndex
-from coalesce.plan.planner import Judge, JudgeOpaque, plan_manifest
+from coalesce.plan.planner import Judge, JudgeOpaque
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.outcomes import Mask, must_be_true
-from coalesce.table.commit import conflicts
+from coalesce.table.commit import conflicts, marks
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests, refs
 from coalesce.table.commit.merge import due
@@ -73,6 +73,7 @@ class Transaction:
     _removed: set[str] = field(default_factory=set)
     _copied: set[str] = field(default_factory=set)  # those among them whose rows are in added files
     _marked: set[str] = field(default_factory=set)
+    _moved: dict[str, frozenset[LogicalTuple]] = field(default_factory=dict)  # tuples whose rows are in added files
     _mended: dict[str, tuple[Entries, int]] = field(default_factory=dict)  # by path, and the place among the entries
     _change: Callable[[Version], Version] | None = None
     _retention: Callable[[Version], Version] | None = None
@@ -94,7 +95,7 @@ class Transaction:
     @property
     def _replaced(self) -> set[str]:
         """The files whose entries do not stay."""
-        return self._removed.union(self._mended, self._marked)
+        return self._removed.union(self._mended, self._marked, self._moved)
 
     def _is_in(self, version: Version) -> bool:
         return self.applies is not None and version.applied.get(self.applies[0], -1) >= self.applies[1]
@@ -139,6 +140,13 @@ class Transaction:
         Others may mark the same files meanwhile: their tuples are dead, too.
         """
         self._marked.update(paths)
+
+    def move(self, path: str, tuples: frozenset[LogicalTuple]) -> None:
+        """Stage that these tuples of a file are dead: their rows, as they are now, are in files that are added.
+
+        Others may mark or move other tuples of the file meanwhile, but none of these.
+        """
+        self._moved[path] = tuples
 
     def mend(self, entries: Entries) -> None:
         """Stage entries in the place of those that name the same files. They have row ids and versions of their own.
@@ -248,6 +256,8 @@ class Transaction:
             conflicts.check_files_there(replaced, self._copied.union(self._mended), self.base, head, self.manifests)
         if self._marked and self.matching is not None:
             conflicts.check_told(self.matching, self.base, head)
+        if self._moved:
+            conflicts.check_same_tuples(self.base, head)
         if self.matching is not None:
             conflicts.check_no_matching_rows(self.matching, self.base, head, self.manifests)
 
@@ -301,6 +311,7 @@ class Transaction:
             operation=self.operation,
             rows_added=int(counts.get("rows_added", 0)),
             rows_removed=int(counts.get("rows_removed", 0)),
+            rows_updated=int(counts.get("rows_updated", 0)),
             files_added=int(counts.get("files_added", 0)),
             files_removed=int(counts.get("files_removed", 0)),
             seconds=time.perf_counter() - self.began,
@@ -338,28 +349,20 @@ class Transaction:
         return [by_id[i].take(np.array(taken)) for i, taken in places.items()]
 
     def _left_of(self, ref: ManifestRef, index: ManifestIndex, paths: Sequence[str], head: Version) -> Entries:
-        """The entries of a manifest that stay, with the tuples of marked files dead on which the predicate is TRUE."""
+        """The entries of a manifest that stay, with the tuples dead that were marked or moved."""
         entries = index.entries
         gone = np.array([path in self._removed or path in self._mended for path in paths], np.bool_)
         to_mark = np.array([path in self._marked for path in paths], np.bool_)
-        if to_mark.any():
-            entries = self._with_marks(ref, index, to_mark, head)
-            gone |= to_mark & (numbers(entries.core.column("rows")) == 0)
+        to_move = np.array([path in self._moved for path in paths], np.bool_)
+        if to_mark.any() or to_move.any():
+            dying = marks.moved(index, to_move, self._moved, self.base, head)
+            if to_mark.any():
+                assert self.matching is not None
+                judge = Judge(self.matching, head.schema, self.opaque)
+                dying |= marks.matching(judge, ref, index, to_mark, self.base, head)
+            entries = marked(entries, dying, self.since)
+            gone |= (to_mark | to_move) & (numbers(entries.core.column("rows")) == 0)
         return entries.take(np.flatnonzero(~gone)) if gone.any() else entries
-
-    def _with_marks(self, ref: ManifestRef, index: ManifestIndex, to_mark: Mask, head: Version) -> Entries:
-        assert self.matching is not None
-        spec = head.spec_by_id(ref.spec_id)
-        planned = plan_manifest(Judge(self.matching, head.schema, self.opaque), ref, spec, index).only(to_mark)
-        if not (index.trusted & has_all_counts(index.entries.core) & ~planned.in_doubt())[to_mark].all():
-            raise conflicts.FilesGone(
-                f"what is said of files has changed since version {self.base.number}, and no longer decides which of "
-                "their rows go; repeat the operation on the newest version."
-            )
-        listed = whole(index.entries.core.column("tuples")).flatten()
-        dying = np.zeros(len(listed), np.bool_)
-        dying[index.listed(planned.postings[must_be_true(planned.outcomes)])] = True
-        return marked(index.entries, dying, self.since)
 
     def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
         """Merge manifests where enough have gathered; entries added here wait for the next commit."""

@@ -32,6 +32,7 @@ public final class Session {
     ExperimentalMethods experimental = classic.experimental();
     ArrayList rules = new ArrayList(CollectionConverters.asJava(experimental.extraOptimizations()));
     int before = rules.size();
+    addOnce(rules, new RowStatements());
     addOnce(rules, new PruneFiles());
     addOnce(rules, new CreateTables());
     addOnce(rules, new TableCommands());

@@ -1,0 +1,180 @@
+package coalesce.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils$;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** A DELETE, UPDATE or MERGE that Spark has analysed, for Python to carry out. */
+public final class RowStatement {
+  private final LogicalPlan plan;
+  private final LogicalRelation relation;
+  private SparkSession session;
+
+  private RowStatement(LogicalPlan plan, LogicalRelation relation) {
+    this.plan = plan;
+    this.relation = relation;
+  }
+
+  static RowStatement of(LogicalPlan plan, LogicalRelation relation) {
+    RowStatement statement = new RowStatement(plan, relation);
+    if (plan instanceof MergeIntoTable
+        && (SubqueryExpression$.MODULE$.hasSubquery(((MergeIntoTable) plan).mergeCondition()))) {
+      throw new UnsupportedOperationException(
+          "the condition ON which MERGE INTO matches rows takes no subquery: put it into the source, USING (SELECT …).");
+    }
+    return statement;
+  }
+
+  void in(SparkSession running) {
+    session = running;
+  }
+
+  public SparkSession session() {
+    return session;
+  }
+
+  /** Where the table lies. */
+  public String table() {
+    return ((CoalesceRelation) relation.relation()).files().table();
+  }
+
+  /** "delete", "update" or "merge". */
+  public String kind() {
+    return plan instanceof DeleteFromTable ? "delete" : plan instanceof UpdateTable ? "update" : "merge";
+  }
+
+  public String toString() {
+    return kind() + " coalesce " + table();
+  }
+
+  /** The rows that are merged, or null. */
+  public Dataset source() {
+    return plan instanceof MergeIntoTable
+        ? Attributes.rows((org.apache.spark.sql.classic.SparkSession) session, ((MergeIntoTable) plan).sourceTable())
+        : null;
+  }
+
+  /** When two rows match, or null if there are no others. */
+  public Column on() {
+    return plan instanceof MergeIntoTable ? column(((MergeIntoTable) plan).mergeCondition()) : null;
+  }
+
+  /** Zone, NUL and SQL of each condition of a DELETE, if that says all of it; else null. */
+  public List conditions() {
+    if (!(plan instanceof DeleteFromTable)) {
+      return null;
+    }
+    List conjuncts = Filters.conjuncts(((DeleteFromTable) plan).condition());
+    Map texts = Filters.bySql(conjuncts, Filters.names(relation.output()));
+    return texts.size() == conjuncts.size() ? new ArrayList(texts.keySet()) : null;
+  }
+
+  /** The columns that the statement knows, in their order. */
+  public List names() {
+    ArrayList names = new ArrayList();
+    for (int i = 0; i < relation.output().size(); i++) {
+      names.add(((Attribute) relation.output().apply(i)).name());
+    }
+    return names;
+  }
+
+  /**
+   * A frame whose first columns are the table's, with the attributes by which the statement knows them; the others stay as
+   * they are.
+   */
+  public Dataset shown(Dataset frame) {
+    return Attributes.with(relation.output(), frame);
+  }
+
+  /** The clauses of a kind, "matched", "not_matched" or "by_source": conditions, names and values, or null for a row that goes. */
+  public List clauses(String kind) {
+    ArrayList found = new ArrayList();
+    if (plan instanceof MergeIntoTable) {
+      MergeIntoTable merge = (MergeIntoTable) plan;
+      Seq actions =
+          kind.equals("matched")
+              ? merge.matchedActions()
+              : kind.equals("not_matched") ? merge.notMatchedActions() : merge.notMatchedBySourceActions();
+      for (int i = 0; i < actions.size(); i++) {
+        found.add(clause((MergeAction) actions.apply(i)));
+      }
+    } else if (kind.equals("by_source")) {
+      if (plan instanceof DeleteFromTable) {
+        found.add(new Object[] {column(((DeleteFromTable) plan).condition()), null, null});
+      } else {
+        UpdateTable update = (UpdateTable) plan;
+        found.add(clause(update.condition(), update.assignments()));
+      }
+    }
+    return found;
+  }
+
+  private static Object[] clause(MergeAction action) {
+    if (action instanceof DeleteAction) {
+      return new Object[] {column(action.condition()), null, null};
+    }
+    if (action instanceof UpdateAction) {
+      return clause(action.condition(), ((UpdateAction) action).assignments());
+    }
+    if (action instanceof InsertAction) {
+      return clause(action.condition(), ((InsertAction) action).assignments());
+    }
+    throw new UnsupportedOperationException("MERGE INTO has a clause that is not known here: " + action + ".");
+  }
+
+  private static Object[] clause(Option condition, Seq assignments) {
+    ArrayList names = new ArrayList();
+    ArrayList values = new ArrayList();
+    for (int i = 0; i < assignments.size(); i++) {
+      Assignment assignment = (Assignment) assignments.apply(i);
+      names.add(name(assignment.key()));
+      values.add(column(assignment.value()));
+    }
+    return new Object[] {column(condition), names, values};
+  }
+
+  /** The parts of the name of what is assigned: a column, or a member of a struct. */
+  private static List name(Expression key) {
+    ArrayList parts = new ArrayList();
+    while (key instanceof GetStructField) {
+      GetStructField member = (GetStructField) key;
+      parts.add(0, member.extractFieldName());
+      key = member.child();
+    }
+    if (!(key instanceof AttributeReference)) {
+      throw new UnsupportedOperationException(key.sql() + " cannot be assigned a value: name a column of the table.");
+    }
+    parts.add(0, ((AttributeReference) key).name());
+    return parts;
+  }
+
+  private static Column column(Option expression) {
+    return expression.isEmpty() ? null : column((Expression) expression.get());
+  }
+
+  private static Column column(Expression expression) {
+    return ExpressionUtils$.MODULE$.column(expression);
+  }
+}

@@ -1,0 +1,92 @@
+"""What columns hold after a statement: values that clauses give them, stored as INSERT would store them."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
+from pyspark.sql import types as spark
+
+from coalesce.errors import SchemaError
+from coalesce.model.schema import Schema
+from coalesce.model.types import Field, is_atomic
+from coalesce.spark.jvm.catalyst import is_stored, stored
+from coalesce.spark.translate.schema import nullable, spark_type
+from coalesce.spark.write.conform import converted, missing, type_problems
+from coalesce.table.match import refusal
+
+Own = Callable[[Field], Column]
+"""A column of the row as it is in the table."""
+
+
+class Assigned:
+    """The values that each of some clauses gives to columns of `frame`; one that gives none to a column keeps it.
+
+    A clause that `makes` rows gives the others what a row holds that does not bring them. None is a clause that
+    removes rows.
+    """
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        schema: Schema,
+        clauses: Sequence[Mapping[str, Column] | None],
+        makes: Callable[[int], bool],
+        own: Own,
+    ) -> None:
+        self._spark: SparkSession = frame.sparkSession
+        self._makes, self._own = makes, own
+        found = {n: by_column(schema, values, own) for n, values in enumerate(clauses) if values is not None}
+        given = [(n, id_) for n, values in found.items() for id_ in values]
+        # Which types they have, the analyser says; nothing is computed.
+        types = frame.select(*(found[n][id_].alias(f"v{i}") for i, (n, id_) in enumerate(given))).schema
+        self._types = {key: field.dataType for key, field in zip(given, types.fields, strict=True)}
+        self._found = found
+        problems = [p for f in schema for n, id_ in given if id_ == f.id for p in self._problems(n, f)]
+        if problems:
+            raise refusal(problems)
+
+    def _problems(self, number: int, field: Field) -> list[str]:
+        given = self._types[number, field.id]
+        if not is_atomic(field.type):
+            return [*type_problems(given, field, field.name)]
+        if is_stored(self._spark, given, spark_type(field.type)):
+            return []
+        return [f"column {field.name!r} is {field.type} and takes no {given.simpleString()}; cast the value."]
+
+    def value(self, field: Field, action: Column) -> Column:
+        """What the column holds after the clause whose number is the `action`."""
+        type_ = nullable(spark_type(field.type))
+        value = F.lit(None).cast(type_)
+        for number in self._found:
+            value = F.when(action == number, self._value(field, number).cast(type_)).otherwise(value)
+        return value
+
+    def _value(self, field: Field, number: int) -> Column:
+        given = self._found[number].get(field.id)
+        if given is None:
+            return missing(field) if self._makes(number) else self._own(field)
+        given_type = self._types[number, field.id]
+        if is_atomic(field.type):
+            return stored(self._spark, given, given_type, spark_type(field.type))
+        return given if isinstance(given_type, spark.NullType) else converted(given, given_type, field.type)
+
+
+def by_column(schema: Schema, values: Mapping[str, Column], own: Own) -> dict[int, Column]:
+    """The values by the ids of columns; one for `a.b` is for the struct `a` with another member."""
+    found: dict[int, Column] = {}
+    parts: set[int] = set()
+    for name, value in values.items():
+        field = schema.find(name)
+        root, _, member = name.partition(".")
+        if field is None and member:
+            struct = schema.field(root)
+            if struct.id in found and struct.id not in parts:
+                raise SchemaError(f"column {struct.name!r} and its member {name!r} are both given values; give one.")
+            parts.add(struct.id)
+            found[struct.id] = found.get(struct.id, own(struct)).withField(member, value)
+            continue
+        field = schema.field(name)
+        if field.id in found:
+            raise SchemaError(f"column {field.name!r} is given two values; give one.")
+        found[field.id] = value
+    return found
