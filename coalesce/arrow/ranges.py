@@ -65,16 +65,16 @@ class Ranges:
 
     def numbers(self, rows: Rows) -> Rows:
         """The number of each of some of these rows among all of them."""
-        until = np.concatenate(([0], np.cumsum(self.stops - self.starts)))
-        place = np.searchsorted(self.starts, rows, side="right")
-        found: Rows = until[place] - (self.stops[place - 1] - rows)
+        until = np.cumsum(self.stops - self.starts)
+        place = np.searchsorted(self.starts, rows, side="right") - 1
+        found: Rows = rows - (self.stops - until)[place]
         return found
 
     def rows(self, numbers: Rows) -> Rows:
         """The rows that have these numbers among all of them."""
         until = np.cumsum(self.stops - self.starts)
         place = np.searchsorted(until, numbers, side="right")
-        found: Rows = self.stops[place] - (until[place] - numbers)
+        found: Rows = numbers + (self.stops - until)[place]
         return found
 
     def among(self, wanted: Mask) -> "Ranges":
