@@ -1,7 +1,9 @@
 """Where dead rows lie, as Spark is told: the ranges are those of the rows of dead tuples in the files, and no other."""
 
+from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from coalesce.table.table import Table
 from tests.arrow.test_dead import APPS, rows, shared
 from tests.support.examples import examples
 from tests.support.order import forget_order
+from tests.table.examples import DAY
 
 
 def told(table: Table) -> tuple[list[str], dict[str, list[bool]]]:
@@ -71,6 +74,21 @@ def test_the_ranges_are_the_dead_rows(
     assert set(dead) == {file.path for file in with_dead if file.ordered}
     for name, flags in dead.items():
         assert flags == [app in gone for app in pq.read_table(path / name, columns=["app"]).column(0).to_pylist()]
+
+
+def test_several_files_of_a_manifest(tmp_path: Path) -> None:
+    """Places are counted in each file anew: one write of three days makes three, of different tuples."""
+    apps = ["A", "B", "C", "A", "B", "B", "C", "C", "A", "D"]
+    days = pa.array([DAY + timedelta(days=i % 3) for i in range(len(apps))])
+    table = shared(tmp_path / "t", rows(apps).set_column(0, "dt", days))
+    assert (len(table.files()), len(table.state.manifests)) == (3, 1)
+    table.drop_partition(app="A")
+    table.drop_partition(app="C")
+    _, dead = told(table)
+    assert len(dead) > 1
+    for name, flags in dead.items():
+        held = pq.read_table(tmp_path / "t" / name, columns=["app"]).column(0).to_pylist()
+        assert flags == [app in ("A", "C") for app in held]
 
 
 def test_a_name_that_spark_has_for_itself(tmp_path: Path) -> None:
