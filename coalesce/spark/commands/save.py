@@ -3,7 +3,7 @@
 | mode | there is a table | there is none |
 |---|---|---|
 | append | rows are added | it is created |
-| overwrite | all rows are replaced; with `replaceWhere`, those that match; with `partitionOverwriteMode` = `dynamic`, the logical partitions the data has rows of | it is created |
+| overwrite | all rows are replaced; with `overwriteSchema`, the columns too; with `replaceWhere`, those that match; with `partitionOverwriteMode` = `dynamic`, the logical partitions the data has rows of | it is created |
 | errorifexists (Spark's default) | refused | it is created |
 | ignore | nothing happens | it is created |
 
@@ -32,7 +32,9 @@ from coalesce.spark.translate.schema import nullable
 from coalesce.table.commit.log import Log
 from coalesce.table.create import create_table
 from coalesce.table.engine import TARGET_FILE_BYTES, Engines
+from coalesce.table.new_columns import OVERWRITE
 from coalesce.table.table import Table, core_of
+from coalesce.table.writing import replaced_by
 
 _MODES: Final = {
     "append": "append",
@@ -82,9 +84,8 @@ def save(
         )
     if wanted == "ignore":
         return
-    if (
-        not catalog or how is not None
-    ):  # the catalog hands over what the table was created with, and it may have changed since
+    # The catalog hands over what the table was created with, and it may have changed since.
+    if (not catalog or how is not None) and given.schema_mode != OVERWRITE:
         check_same_table(table, given)
     _write(spark, table, df, given, overwrite=wanted == "overwrite")
 
@@ -101,6 +102,9 @@ def insert(spark: SparkSession, location: str, df: DataFrame, overwrite: bool, o
 def _write(spark: SparkSession, table: Table, df: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     if not overwrite:
         table.append(df, applies=options.applies, layout=options.layout, schema_mode=options.schema_mode)
+        return
+    if options.schema_mode == OVERWRITE:
+        replaced_by(core_of(table), df, options.partition_by, options.applies, options.layout)
         return
     by_session = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static"))
     if options.replaces_partitions(by_session) and table.state.spec.fields:

@@ -51,6 +51,7 @@ def _changes(spark: SparkSession, statement: Any) -> Changes:
         by_source=_clauses(statement, "by_source"),
         shown=lambda frame: DataFrame(statement.shown(frame._jdf), frame.sparkSession),
         columns=tuple(statement.names()),
+        version=statement.version() if statement.readsItself() else None,
     )
 
 

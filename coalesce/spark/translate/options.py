@@ -23,7 +23,7 @@ from coalesce.predicate.temporal import fixed_offset, instant, timestamp_from_te
 from coalesce.spark.translate.other_formats import habit
 from coalesce.table.engine import COUNTED, KNOWN
 from coalesce.table.maintain.tags import check_tag
-from coalesce.table.new_columns import MERGE, STRICT
+from coalesce.table.new_columns import MERGE, OVERWRITE, STRICT
 
 Given = Mapping[str, str | None]
 
@@ -75,6 +75,7 @@ def _option(name: str, meaning: str, *uses: Use, only: Source | None = None, ins
 
 
 _MERGE = 'write with t.append(df, schema_mode="merge").'
+_OVERWRITE = 'write with t.overwrite(df, schema_mode="overwrite").'
 _MAKE = "make the table with coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark) first."
 
 _INTO = (Use.WRITE, Use.SINK, Use.TABLE)  # of rows that are written, however
@@ -93,6 +94,7 @@ OPTIONS: Final = (
     _option("txnAppId", "the writer, of a write that is to be made once", Use.WRITE),
     _option("txnVersion", "the number of such a write", Use.WRITE),
     _option("mergeSchema", "true: add columns of the rows", Use.WRITE, Use.SINK, only=Source.NATIVE, instead=_MERGE),
+    _option("overwriteSchema", "true: replace columns, too", Use.WRITE, only=Source.NATIVE, instead=_OVERWRITE),
     _option("layout", "counted or known: how rows of logical partitions are counted", *_INTO),
     _option("smallColumns", "partition fields to share files on", *_INTO, only=Source.NATIVE, instead=_MAKE),
     _option("smallBelow", "what is smaller shares files", *_INTO, only=Source.NATIVE, instead=_MAKE),
@@ -244,13 +246,19 @@ def _write_options(options: dict[str, str], source: Source, overwrite: bool, cat
     where, mode = options.get("replacewhere"), _choice(options, "partitionOverwriteMode", ("static", "dynamic"))
     outside = _flag(options, "allowOutside")
     if not overwrite and not catalog:
-        for name in ("replaceWhere", "partitionOverwriteMode", "allowOutside"):
+        for name in ("replaceWhere", "partitionOverwriteMode", "allowOutside", "overwriteSchema"):
             if name.lower() in options:
                 raise _refusal(f'{name} says what mode("overwrite") replaces; leave it out, or write in that mode.')
     if where is not None and mode == "dynamic":
         raise _refusal("replaceWhere and partitionOverwriteMode = dynamic are two answers; give one.")
     if where is None and outside is not None:
         raise _refusal("allowOutside goes with replaceWhere; leave it out, or say which rows are to be replaced.")
+    replaces = _flag(options, "overwriteSchema") is True
+    if replaces and (not overwrite or where is not None or mode == "dynamic" or _flag(options, "mergeSchema")):
+        raise _refusal(
+            'overwriteSchema goes with mode("overwrite") of all rows: leave out replaceWhere, mergeSchema and '
+            "partitionOverwriteMode."
+        )
     layout = _choice(options, "layout", (COUNTED, KNOWN))
     if layout == KNOWN and (mode == "dynamic" or source is Source.PORTABLE):
         what = "Spark Connect" if source is Source.PORTABLE else "partitionOverwriteMode = dynamic"
@@ -265,7 +273,7 @@ def _write_options(options: dict[str, str], source: Source, overwrite: bool, cat
         dynamic=None if mode is None else mode == "dynamic",
         applies=_applies(options),
         layout=layout,
-        schema_mode=MERGE if _flag(options, "mergeSchema") else STRICT,
+        schema_mode=OVERWRITE if replaces else MERGE if _flag(options, "mergeSchema") else STRICT,
         time_zone=_zone(options),
         partition_by=None if partition_by is None else tuple(str(name) for name in json.loads(partition_by)),
         small_columns=None if columns is None else tuple(n.strip() for n in columns.split(",") if n.strip()),

@@ -30,7 +30,6 @@ _WRITING: Final = {
 }
 
 _ANYWHERE: Final = {
-    "overwriteschema": "change the table first: t.replace_schema(schema), or t.add_column(…) and its like.",
     "overwrite-mode": "say partitionOverwriteMode = dynamic, or replaceWhere.",
     "overwritemode": "say partitionOverwriteMode = dynamic, or replaceWhere.",
     "replace-where": "say replaceWhere.",

@@ -73,7 +73,7 @@ class Changes:
     """A statement as Spark understands it: its clauses, by kind, and the frames that they speak of.
 
     `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `columns`
-    are those that they were analysed for, if they were.
+    are those that they were analysed for, if they were; `version` is that of the table, if they read it besides.
     """
 
     source: DataFrame | None
@@ -83,6 +83,7 @@ class Changes:
     by_source: tuple[Change, ...] = ()
     shown: Callable[[DataFrame], DataFrame]
     columns: tuple[str, ...] | None = None
+    version: int | None = None
 
     @property
     def all(self) -> tuple[Change, ...]:
@@ -172,6 +173,11 @@ class FrameRevision:
         metadata, schema = rows.metadataColumn("_metadata"), snapshot.version.schema
         if self.changes.columns not in (None, schema.names):
             raise CommitConflict("the table has other columns by now than the statement was made for; run it again.")
+        if self.changes.version not in (None, snapshot.version.number):
+            raise CommitConflict(
+                f"the statement reads the table itself, at version {self.changes.version}, and that is not the newest "
+                "any more; run it again."
+            )
         columns = [F.col(quoted(f.name)) for f in schema]
         places = (
             metadata.getField("file_path").alias(self._named("file")),
@@ -371,11 +377,11 @@ class FoundFrame:
         old = self.acted.filter(F.col(ROW).isNotNull())
         found = collected(old.select(FILE, *(f"o{f.id}" for f in sources)).distinct())
         rows = _as_before(found, version)
-        held = {}
-        for uri, file in files.items():
-            own = rows.filter(pc.equal(found.column(FILE), uri))
-            held[uri] = tuples_in(own, file, version)
-        return held
+        by_file = _by_file(list(files), found.column(FILE), np.zeros(found.num_rows, np.int64))
+        return {
+            uri: tuples_in(rows.take(pa.array(own)), file, version)
+            for (uri, file), own in zip(files.items(), by_file, strict=True)
+        }
 
     def write(self, parts: Sequence[Part]) -> list[DataFile]:
         """New files under the current spec and rule, by Spark's jobs."""

@@ -100,6 +100,10 @@ public class PlannedFiles implements FileIndex {
     return (String) table.get("table");
   }
 
+  long version() {
+    return ((Number) table.get("version")).longValue();
+  }
+
   boolean isEstimated() {
     return estimate != null;
   }

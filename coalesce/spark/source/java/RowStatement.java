@@ -22,9 +22,11 @@ import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
 
 /** A DELETE, UPDATE or MERGE that Spark has analysed, for Python to carry out. */
 public final class RowStatement {
@@ -58,6 +60,42 @@ public final class RowStatement {
   /** Where the table lies. */
   public String table() {
     return ((CoalesceRelation) relation.relation()).files().table();
+  }
+
+  /** The version of the table that was the newest when the statement was analysed. */
+  public long version() {
+    return ((CoalesceRelation) relation.relation()).files().version();
+  }
+
+  /** Whether the statement reads the table somewhere else than where it changes it: in its source, or a subquery. */
+  public boolean readsItself() {
+    Readers readers = new Readers(table());
+    plan.transformDownWithSubqueries(readers);
+    return readers.count > 1;
+  }
+
+  /** Counts the scans of a table in a plan, and changes nothing. */
+  private static final class Readers extends AbstractPartialFunction {
+    private final String table;
+    private int count = 0;
+
+    Readers(String table) {
+      this.table = table;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      if (node instanceof LogicalRelation
+          && ((LogicalRelation) node).relation() instanceof CoalesceRelation
+          && table.equals(((CoalesceRelation) ((LogicalRelation) node).relation()).files().table())) {
+        count++;
+      }
+      return false;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      isDefinedAt(node);
+      return otherwise.apply(node);
+    }
   }
 
   /** "delete", "update" or "merge". */
