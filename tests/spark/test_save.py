@@ -117,7 +117,7 @@ def test_columns_come_with_the_rows(session: "SparkSession", tmp_path: Path) -> 
 
 
 def test_columns_are_replaced_by_those_of_the_rows(session: "SparkSession", tmp_path: Path) -> None:
-    """With overwriteSchema, in one commit, and with other partition fields if they are named; not for some rows only."""
+    """With overwriteSchema, in one commit, and with other partition fields if they are named; not for some rows."""
     location = tmp_path / "t"
     events(session, range(3)).write.format("coalesce").partitionBy("app").save(str(location))
     other = session.sql("SELECT 'x' AS k, DATE '2026-05-17' AS day, 'a' AS app")
