@@ -294,7 +294,7 @@ class Transaction:
             if self._replacement is not None:
                 # By how much the versions differ. Which files both have is not looked up: a rollback may be the way
                 # out of a version whose manifests are damaged.
-                came, went = max(0, -went), max(0, went)
+                came, went = came + max(0, -went), max(0, went)
             elif what == "rows":
                 came, went = came - self.rewritten, went - self.rewritten
             elif went < 0:  # an entry that was made anew knows better how large its file is
