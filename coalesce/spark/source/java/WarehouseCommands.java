@@ -111,7 +111,7 @@ public class WarehouseCommands extends Rule {
   }
 
   private static void add(Object analyzer, String batch, Rule rule) throws ReflectiveOperationException {
-    Field field = analyzer.getClass().getDeclaredField(batch);
+    Field field = field(analyzer.getClass(), batch);
     field.setAccessible(true);
     ArrayList rules = new ArrayList(CollectionConverters.asJava((scala.collection.Seq) field.get(analyzer)));
     for (int i = 0; i < rules.size(); i++) {
@@ -121,5 +121,17 @@ public class WarehouseCommands extends Rule {
     }
     rules.add(rule);
     field.set(analyzer, CollectionConverters.asScala(rules).toSeq());
+  }
+
+  /** The field that a class reads: its own, or else that of the class it extends. */
+  private static Field field(Class kind, String name) throws ReflectiveOperationException {
+    try {
+      return kind.getDeclaredField(name);
+    } catch (NoSuchFieldException inherited) {
+      if (kind.getSuperclass() == null) {
+        throw inherited;
+      }
+      return field(kind.getSuperclass(), name);
+    }
   }
 }
