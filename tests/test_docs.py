@@ -26,7 +26,8 @@ LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _STATEMENT = re.compile(
-    r"^\| `(?P<statement>(?:CREATE|SHOW|DESCRIBE|INSERT|TRUNCATE|ALTER|DROP|CALL|DELETE|UPDATE|MERGE) [^`]+)` \|", re.MULTILINE
+    r"^\| `(?P<statement>(?:CREATE|SHOW|DESCRIBE|INSERT|TRUNCATE|ALTER|DROP|CALL|DELETE|UPDATE|MERGE) [^`]+)` \|",
+    re.MULTILINE,
 )
 _LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)(?:#[^)]*)?\)")
 
