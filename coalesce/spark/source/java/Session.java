@@ -47,6 +47,7 @@ public final class Session {
     if (EXTENDED.put(classic.extensions(), Boolean.TRUE) == null) {
       classic.extensions().injectOptimizerRule(new Later());
       classic.extensions().injectParser(new LaterParser());
+      classic.extensions().injectHintResolutionRule(new LaterRule(new PathTables()));
       classic.extensions().injectHintResolutionRule(new LaterRule(new InsertTargets()));
       classic.extensions().injectResolutionRule(new LaterRule(new WarehouseNames()));
       classic.extensions().injectPostHocResolutionRule(new LaterRule(new WarehouseCommands()));

@@ -100,6 +100,7 @@ public class WarehouseCommands extends Rule {
   static synchronized void install(SparkSession session) {
     Object analyzer = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().analyzer();
     try {
+      add(analyzer, "hintResolutionRules", new PathTables());
       add(analyzer, "hintResolutionRules", new InsertTargets());
       add(analyzer, "extendedResolutionRules", new WarehouseNames());
       add(analyzer, "postHocResolutionRules", new WarehouseCommands());
