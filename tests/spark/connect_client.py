@@ -15,7 +15,7 @@ import coalesce
 from coalesce.errors import InvalidArgument, SchemaError
 from coalesce.spark.session.jre import spark_java_home
 from coalesce.table.table import core_of
-from tests.spark.asked import asked, make, read, reads, write
+from tests.spark.asked import asked, asked_reads, make, read, write
 
 
 def main(location: str, place: str, asked_of: Path) -> None:
@@ -94,7 +94,7 @@ def main(location: str, place: str, asked_of: Path) -> None:
     # Every option, in the words of `asked.py`.
     answers["option writes"] = [write(spark, asked_of, case, mode) for case, mode in asked("connect")]
     make(asked_of)
-    answers["option reads"] = [read(spark, asked_of, case) for case in reads(asked_of)]
+    answers["option reads"] = [read(spark, asked_of, case) for _, case in asked_reads(asked_of, "connect")]
     nowhere = spark.createDataFrame([("a", 1)], "app STRING, k INT").write.format("coalesce").mode("append")
     try:
         nowhere.save(f"{asked_of}-no")

@@ -8,7 +8,7 @@ import pytest
 
 import coalesce
 from tests.spark.asked import CONNECT as PORTABLE
-from tests.spark.asked import asked, check_read, check_write, make
+from tests.spark.asked import asked, asked_reads, check_read, check_write, make
 from tests.spark.events import make_events, unmanaged
 from tests.spark.processes import run
 
@@ -111,5 +111,6 @@ def test_writes_with_options(connect: tuple[dict[str, Any], Path]) -> None:
 def test_reads_with_options(connect: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
     """Each spelling of each option reads what it says, or is refused, as natively."""
     make(tmp_path / "t")
-    for number, found in enumerate(connect[0]["option reads"]):
+    cases = asked_reads(tmp_path / "t", PORTABLE)
+    for (number, _), found in zip(cases, connect[0]["option reads"], strict=True):
         check_read(tmp_path / "t", number, PORTABLE, found)
