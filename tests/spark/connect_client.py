@@ -34,7 +34,7 @@ def main(location: str, place: str, asked_of: Path) -> None:
     try:
         coalesce.attach(spark, catalog="lake", warehouse=place)
     except InvalidArgument as error:
-        answers["catalog"] = str(error)
+        answers["warehouse"] = str(error)
 
     # Wrong rows elsewhere: a filter that leaks into other uses of the frame.
     df = spark.read.format("coalesce").load(location)
