@@ -69,8 +69,9 @@ class Change:
 class Changes:
     """A statement as Spark understands it: its clauses, by kind, and the frames that they speak of.
 
-    `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `columns`
-    are those that they were analysed for, if they were.
+    `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `ready` adds
+    to those rows, and the source's beside them, what the clauses need besides. `columns` are those that they were
+    analysed for, if they were.
     """
 
     source: DataFrame | None
@@ -79,6 +80,7 @@ class Changes:
     not_matched: tuple[Change, ...] = ()
     by_source: tuple[Change, ...] = ()
     shown: Callable[[DataFrame], DataFrame]
+    ready: Callable[[DataFrame], DataFrame] = lambda frame: frame
     columns: tuple[str, ...] | None = None
 
     @property
@@ -137,7 +139,7 @@ class FrameRevision:
             wheres = [change.condition for change in changes.by_source if change.condition is not None]
             if len(wheres) < len(changes.by_source):
                 return TRUE
-            frame = target.filter(reduce(Column.__or__, wheres))
+            frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
         else:
             assert changes.on is not None
             frame = target.join(self._source, changes.on, "inner")
@@ -180,7 +182,8 @@ class FrameRevision:
         else:
             joined = target.join(source, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
         action = F.col(self._named("action"))
-        judged = joined.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
+        ready = changes.ready(joined)
+        judged = ready.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
         given = [_listed(change.values, version.schema) for change in changes.all]
         assigned = Assigned(judged, version.schema, given, self._is_new, self._own)
         goes = [number for number, change in enumerate(changes.all) if change.values is None]
@@ -371,12 +374,14 @@ class FoundFrame:
         schema = self.snapshot.version.schema
         acted = in_session(self.acted, session)
         rows = acted.filter(F.col(ROW).isNull()).select(
-            *(F.col(name_of(f)) for f in schema),
+            *(_in_files(f) for f in schema),
             F.lit(None).cast("bigint").alias(ROW_ID),
             F.lit(None).cast("bigint").alias(ROW_VERSION),
         )
         if parts:
             rows = self._kept(session, parts, acted).unionByName(rows)
+        # Once more: what two sides have of one type, Spark merges, and forgets the ids of members over it.
+        rows = rows.select(*(_in_files(f) for f in schema), ROW_ID, ROW_VERSION)
         nulls = tuple(
             broken
             for f in schema
@@ -392,7 +397,7 @@ class FoundFrame:
             {"uri": [uris[p.file.path] for p in parts], "number": pa.array(range(len(parts)), pa.int32())}
         )
         named = F.broadcast(session.createDataFrame(numbers))
-        new = [F.col(name_of(f)).alias(f"n{f.id}") for f in schema]
+        new = [_in_files(f).alias(f"n{f.id}") for f in schema]
         once = acted.filter(F.col(ROW).isNotNull()).dropDuplicates([FILE, ROW])
         changes = once.join(named, F.col(FILE) == F.col("uri")).select(
             F.col("number"), F.col(ROW).alias("place"), F.col(GOES), *new
@@ -405,3 +410,8 @@ class FoundFrame:
             F.col(ROW_ID),
             F.when(~is_changed, F.col(ROW_VERSION)).alias(ROW_VERSION),
         )
+
+
+def _in_files(field: Field) -> Column:
+    """A column with the members of its structs as data files have them: by other names, if need be, and with ids."""
+    return F.col(name_of(field)).cast(spark_type(field.type, physical=True)).alias(name_of(field))

@@ -8,8 +8,13 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.InSubquery;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
@@ -33,6 +38,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class RowStatement {
   private final LogicalPlan plan;
   private final LogicalRelation relation;
+  private final ArrayList subqueries = new ArrayList();
   private SparkSession session;
 
   private RowStatement(LogicalPlan plan, LogicalRelation relation) {
@@ -115,14 +121,28 @@ public final class RowStatement {
     return rows(new Project(CollectionConverters.asScala(columns).toSeq(), child));
   }
 
+  /**
+   * A frame of all rows that the clauses speak of, with the results of their subqueries in columns beside the others.
+   *
+   * <p>Spark has optimized them: it no longer takes them for expressions that a query could have. So none is built of them but
+   * this one, which it need not analyse.
+   */
+  public Dataset ready(Dataset frame) {
+    if (subqueries.isEmpty()) {
+      return frame;
+    }
+    LogicalPlan child = (LogicalPlan) frame.queryExecution().analyzed();
+    ArrayList columns = new ArrayList(CollectionConverters.asJava(child.output()));
+    columns.addAll(subqueries);
+    return rows(new Project(CollectionConverters.asScala(columns).toSeq(), child));
+  }
+
   private static Alias as(Attribute own, Attribute known) {
-    return new Alias(
-        own,
-        known.name(),
-        known.exprId(),
-        known.qualifier(),
-        Option.empty(),
-        (Seq) scala.collection.immutable.Nil$.MODULE$);
+    return named(own, known.name(), known.exprId(), known.qualifier());
+  }
+
+  private static Alias named(Expression value, String name, ExprId id, Seq qualifier) {
+    return new Alias(value, name, id, qualifier, Option.empty(), (Seq) scala.collection.immutable.Nil$.MODULE$);
   }
 
   /** Rows of a plan that is analysed, and partly optimized: subqueries in it would not be analysed once more. */
@@ -154,7 +174,7 @@ public final class RowStatement {
     return found;
   }
 
-  private static Object[] clause(MergeAction action) {
+  private Object[] clause(MergeAction action) {
     if (action instanceof DeleteAction) {
       return new Object[] {column(action.condition()), null, null};
     }
@@ -167,7 +187,7 @@ public final class RowStatement {
     throw new UnsupportedOperationException("MERGE INTO has a clause that is not known here: " + action + ".");
   }
 
-  private static Object[] clause(Option condition, Seq assignments) {
+  private Object[] clause(Option condition, Seq assignments) {
     ArrayList names = new ArrayList();
     ArrayList values = new ArrayList();
     for (int i = 0; i < assignments.size(); i++) {
@@ -193,11 +213,31 @@ public final class RowStatement {
     return parts;
   }
 
-  private static Column column(Option expression) {
+  private Column column(Option expression) {
     return expression.isEmpty() ? null : column((Expression) expression.get());
   }
 
-  private static Column column(Expression expression) {
-    return ExpressionUtils$.MODULE$.column(expression);
+  private Column column(Expression expression) {
+    return ExpressionUtils$.MODULE$.column(withoutSubqueries(expression));
+  }
+
+  /** The expression with columns of `ready` in the place of its subqueries. */
+  private Expression withoutSubqueries(Expression expression) {
+    if (!SubqueryExpression$.MODULE$.hasSubquery(expression)) {
+      return expression;
+    }
+    boolean isNotIn = expression instanceof Not && ((Not) expression).child() instanceof InSubquery;
+    if (isNotIn || expression instanceof InSubquery || expression instanceof SubqueryExpression) {
+      String name = "_subquery_" + subqueries.size();
+      Seq nothing = (Seq) scala.collection.immutable.Nil$.MODULE$;
+      Alias alias = named(expression, name, NamedExpression$.MODULE$.newExprId(), nothing);
+      subqueries.add(alias);
+      return (Expression) alias.toAttribute();
+    }
+    ArrayList children = new ArrayList();
+    for (int i = 0; i < expression.children().size(); i++) {
+      children.add(withoutSubqueries((Expression) expression.children().apply(i)));
+    }
+    return (Expression) expression.withNewChildren(CollectionConverters.asScala(children).toSeq());
   }
 }
