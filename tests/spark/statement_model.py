@@ -1,14 +1,12 @@
 """What a statement makes of rows in a list: Spark says what expressions are, Python which clause acts on which row."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coalesce.arrow.read import open_file
-from coalesce.table.table import Table, core_of
 from tests.spark.statements import MEMBERS, SCHEMA, TYPES, Row, Said, Spoken
 
 if TYPE_CHECKING:
@@ -106,24 +104,7 @@ def _view(spark: "SparkSession", name: str, rows: Mapping[int, Row]) -> None:
     )
 
 
-# --- what is there -----------------------------------------------------------------------------------------------
-
-
-def held(table: Table) -> dict[int, tuple[int, Row]]:
-    """The rows of the newest version by their ids, with the versions they are of; from the files, by Arrow."""
-    return dict(_held(table.refresh()))
-
-
-def _held(table: Table) -> Iterator[tuple[int, tuple[int, Row]]]:
-    for entry in table.files():
-        with open_file(core_of(table).storage, entry, table.state) as file:
-            lineage = file.lineage()
-            assert lineage is not None
-            rows = file.read(table.schema.fields, range(len(file.group_rows)))
-            read = rows.select(list(TYPES)).to_pylist()
-            yield from zip(
-                lineage.column(0).to_pylist(), zip(lineage.column(1).to_pylist(), read, strict=True), strict=True
-            )
+# --- rows as text --------------------------------------------------------------------------------------------------
 
 
 def text(row: Mapping[str, Any]) -> str:

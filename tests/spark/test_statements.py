@@ -16,15 +16,16 @@ from pyspark.errors import PySparkException
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import AmbiguousMatch, CoalesceError
+from coalesce.errors import AmbiguousMatch
 from coalesce.model.rule import keep_all, small
 from coalesce.table.engine import REMOVALS, Engines
 from coalesce.table.revising import revised
 from coalesce.table.statement import Clause, Star, Statement
 from coalesce.table.table import Table, core_of
-from tests.spark.statement_model import Outcome, expected, held, multiset, text
+from tests.spark.statement_model import Outcome, expected, multiset, text
 from tests.spark.statements import SCHEMA, Said, Speaker, Spoken, rows
 from tests.support.examples import examples
+from tests.support.lineage import held
 from tests.support.settings import INTERPRETED, changed
 
 if TYPE_CHECKING:
@@ -157,7 +158,9 @@ def test_any_statements_do_what_they_mean(spark: "SparkSession", tmp_path: Path,
     """Rows, ids, versions and counts are those of a list after each, wherever rows are found and written."""
     write, few, most = WAYS[way]
 
-    @settings(max_examples=examples(few), phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(few), phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
+    )
     @given(st.integers(0, 2**32))
     def any_statements(seed: int) -> None:
         rng = Random(seed)

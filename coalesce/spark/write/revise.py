@@ -288,7 +288,7 @@ def _collected(revision: FrameRevision, snapshot: Snapshot, plan: Plan, acted: p
         if len(same) and not revision.changes.may_match_twice:
             raise _ambiguous(file.path, int(places[rows][same[0]]))
         once = np.delete(rows, same)
-        tuples = tuples_in(before.take(pa.array(once)), file, snapshot.version)
+        tuples = tuples_in(_taken(before, once), file, snapshot.version)
         changed.append(Changed(file, places[once], ~goes[once], tuples))
         order.append(once[~goes[once]])
     stay = pa.array(np.concatenate([np.empty(0, np.int64), *order]))
@@ -303,6 +303,11 @@ def _as_before(acted: pa.Table, version: Version) -> pa.Table:
     sources = sources_of(version)
     own = acted.select([f"o{f.id}" for f in sources]).rename_columns([f.name for f in sources])
     return conform(own, Schema(tuple(sources))) if sources else bare_rows(acted.num_rows)
+
+
+def _taken(rows: pa.Table, places: Positions) -> pa.Table:
+    """Some of the rows. Of a table without columns Arrow would forget how many that are."""
+    return rows.take(pa.array(places)) if rows.num_columns else bare_rows(len(places))
 
 
 def _by_file(files: Sequence[str], names: pa.ChunkedArray, places: Positions) -> list[Positions]:
@@ -364,8 +369,8 @@ class FoundFrame:
         rows = _as_before(found, version)
         held = {}
         for uri, file in files.items():
-            own = rows.filter(pc.equal(found.column(FILE), uri))
-            held[uri] = tuples_in(own, file, version)
+            own = np.flatnonzero(flags(pc.equal(found.column(FILE), uri)))
+            held[uri] = tuples_in(_taken(rows, own), file, version)
         return held
 
     def write(self, parts: Sequence[Part]) -> list[DataFile]:
