@@ -141,12 +141,15 @@ def _action(clause: Said, *, inserts: bool) -> str:
 
 
 class Speaker:
-    """Makes statements up. `subqueries` may stand in conditions and values."""
+    """Makes statements up. `subqueries` may stand in conditions and values; a MERGE may assign `members` of structs."""
 
-    def __init__(self, rng: Random, apps: Sequence[str] = APPS, *, subqueries: bool = True) -> None:
+    def __init__(
+        self, rng: Random, apps: Sequence[str] = APPS, *, subqueries: bool = True, members: bool = True
+    ) -> None:
         self.rng = rng
         self.apps = apps
         self.subqueries = subqueries
+        self.members = members
 
     def statement(self) -> Spoken:
         """Any statement."""
@@ -163,14 +166,14 @@ class Speaker:
     # --- merge ---------------------------------------------------------------------------------------------------
 
     def _merge(self) -> Spoken:
-        matched = self._clauses(self.rng.choice([0, 1, 1, 2, 3]), "ts", updates=True, deletes=True)
-        not_matched = self._clauses(self.rng.choice([0, 1, 1, 2]), "s", updates=True, deletes=False)
-        by_source = self._clauses(self.rng.choice([0, 0, 1, 2]), "t", updates=True, deletes=True)
+        matched = self._clauses(self.rng.choice([0, 1, 1, 2, 3]), "ts", deletes=True)
+        not_matched = self._clauses(self.rng.choice([0, 1, 1, 2]), "s", deletes=False)
+        by_source = self._clauses(self.rng.choice([0, 0, 1, 2]), "t", deletes=True)
         if not (matched or not_matched or by_source):
             matched = (Said(None, None),)
         return Spoken("merge", self._source(), self._on(), matched, not_matched, by_source, self.rng.random() < 0.2)
 
-    def _clauses(self, count: int, scope: str, *, updates: bool, deletes: bool) -> tuple[Said, ...]:
+    def _clauses(self, count: int, scope: str, *, deletes: bool) -> tuple[Said, ...]:
         clauses = []
         for number in range(count):
             last = number == count - 1
@@ -182,7 +185,7 @@ class Speaker:
             elif "s" in scope and self.rng.random() < 0.35:
                 clauses.append(Said(condition, {c: f"s.{c}" for c in TYPES}, star=True))
             else:
-                clauses.append(Said(condition, self._values(scope, inserts=scope == "s") if updates else None))
+                clauses.append(Said(condition, self._values(scope, whole=scope == "s" or not self.members)))
         return tuple(clauses)
 
     def _source(self) -> str:
@@ -284,12 +287,12 @@ class Speaker:
 
     # --- values --------------------------------------------------------------------------------------------------
 
-    def _values(self, scope: str, *, inserts: bool = False) -> dict[str, str]:
+    def _values(self, scope: str, *, whole: bool = False) -> dict[str, str]:
         names = self.rng.sample([*TYPES, "dt", "app"], self.rng.randint(1, 4))
-        if inserts:
+        if scope == "s":
             names += self.rng.sample([*TYPES], 3)
         chosen = list(dict.fromkeys(names))
-        if "info" in chosen and not inserts and self.rng.random() < 0.7:
+        if "info" in chosen and not whole and self.rng.random() < 0.7:
             chosen.remove("info")
             chosen += self.rng.sample(MEMBERS, self.rng.randint(1, 2))
         return {name: self._value(name, scope) for name in chosen}

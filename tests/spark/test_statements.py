@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -16,22 +19,26 @@ from pyspark.errors import PySparkException
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import AmbiguousMatch
+from coalesce.errors import AmbiguousMatch, CoalesceError, SchemaError
 from coalesce.model.rule import keep_all, small
 from coalesce.table.engine import REMOVALS, Engines
 from coalesce.table.revising import revised
 from coalesce.table.statement import Clause, Star, Statement
 from coalesce.table.table import Table, core_of
+from tests.spark.events import unmanaged
 from tests.spark.statement_model import Outcome, expected, multiset, text
 from tests.spark.statements import SCHEMA, Said, Speaker, Spoken, rows
+from tests.support.engines import by_jobs
 from tests.support.examples import examples
 from tests.support.lineage import held
-from tests.support.settings import INTERPRETED, changed
+from tests.support.settings import INTERPRETED, TIME_ZONE, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "said"
+DAY = date(2026, 5, 17)
+ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata")
 
 
 @contextmanager
@@ -150,7 +157,7 @@ def _check_counts(table: Table, spoken: Spoken, outcome: Outcome, before: int) -
         assert summary["rows_removed"] == before - len(outcome.rows)
 
 
-WAYS = {"sql": (None, 3, 7), "jobs": (-1, 1, 4), "found here, written by jobs": (64 * 1024 * 1024, 1, 4)}
+WAYS = {"sql": (None, 1, 6), "jobs": (-1, 1, 3), "found here, written by jobs": (64 * 1024 * 1024, 1, 3)}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -167,7 +174,7 @@ def test_any_statements_do_what_they_mean(spark: "SparkSession", tmp_path: Path,
         table = made(spark, tmp_path, rng)
         if write is not None:
             _by_jobs(table, spark, write)
-        with cataloged(spark, table):
+        with cataloged(spark, table), changed(spark, {TIME_ZONE: rng.choice(ZONES)}):
             for _ in range(most):
                 source(spark, rng)
                 check(spark, table, Speaker(rng).statement(), way)
@@ -182,3 +189,190 @@ def _by_jobs(table: Table, spark: "SparkSession", write: int) -> None:
     from coalesce.spark.write.here import Here
 
     core_of(table).engines = Engines(ArrowEngine(), SparkEngine(spark, here=Here(write=write, rewrite=-1, read=-1)))
+
+
+# --- single cases --------------------------------------------------------------------------------------------------
+
+EVENTS = pa.schema(
+    [
+        ("dt", pa.date32()),
+        ("app", pa.string()),
+        ("k", pa.int64()),
+        ("n", pa.int32()),
+        ("info", pa.struct([("a", pa.int32()), ("b", pa.string())])),
+    ]
+)
+HERE, JOBS = "here", "jobs"
+
+
+@pytest.fixture
+def events(spark: "SparkSession", tmp_path: Path) -> Iterator[Table]:
+    """A table whose four apps of two rows each share a file; `k` is 0 to 7, and every other `info` is NULL."""
+    table = coalesce.create(
+        tmp_path / "t",
+        EVENTS,
+        partition_by=["dt", "app"],
+        rule=small("app"),
+        properties={"remove.by": "mark"},
+        spark=spark,
+    )
+    rows_ = [
+        {"dt": DAY, "app": "ABCD"[i % 4], "k": i, "n": 0, "info": {"a": i, "b": "x"} if i % 2 else None}
+        for i in range(8)
+    ]
+    table.append(pa.Table.from_pylist(rows_, schema=EVENTS))
+    with cataloged(spark, table):
+        yield table
+    assert unmanaged(table) == set()
+
+
+def column(table: Table, name: str) -> dict[int, Any]:
+    """A column by `k`, which every row has once; as Arrow reads it."""
+    found = table.refresh().scan().to_arrow().to_pylist()
+    assert len({row["k"] for row in found}) == len(found)
+    return {row["k"]: row[name] for row in found}
+
+
+@pytest.mark.parametrize("work", [HERE, JOBS])
+def test_structs_are_read_as_they_were_written(spark: "SparkSession", events: Table, work: str) -> None:
+    """By whichever engine and whatever their members are called by now; a job that changes a file forgets none."""
+    events.rename_column("info.b", "c")
+    events.rename_column("n", "m")
+    events.add_column("info.z", "int")
+    if work == JOBS:
+        by_jobs(events, spark)
+    events.update({"m": "m + 1", "info.z": "7"}, "k IN (1, 2)")
+    assert column(events, "m") == {i: int(i in (1, 2)) for i in range(8)}
+    assert column(events, "info") == {
+        1: {"a": 1, "c": "x", "z": 7},
+        2: {"a": None, "c": None, "z": 7},
+        **{i: {"a": i, "c": "x", "z": None} for i in (3, 5, 7)},
+        **dict.fromkeys((0, 4, 6)),
+    }
+    by_spark = {row.k: row.info and row.info.asDict() for row in spark.table(NAME).collect()}
+    assert by_spark == column(events, "info")
+
+
+def test_a_member_of_a_struct_that_is_null_gets_its_value(spark: "SparkSession", events: Table) -> None:
+    """As in Spark's own tables: the struct is there from then on, and its other members are NULL."""
+    spark.sql(f"UPDATE {NAME} SET info.a = k, info.b = 'y' WHERE k = 0")
+    spark.sql(f"MERGE INTO {NAME} t USING (SELECT 2 AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET info.a = 5")
+    found = column(events, "info")
+    assert (found[0], found[2], found[4]) == ({"a": 0, "b": "y"}, {"a": 5, "b": None}, None)
+
+
+def test_subqueries_that_speak_of_the_row(spark: "SparkSession", events: Table) -> None:
+    """In conditions and values, several at once, of other tables and of the table itself."""
+    spark.sql("SELECT 1L AS k, 5 AS n UNION ALL SELECT 1L, 6 UNION ALL SELECT 2L, 7").createOrReplaceTempView("other")
+    most = "(SELECT max(o.n) FROM other o WHERE o.k = t.k)"
+    spark.sql(
+        f"UPDATE {NAME} t SET n = {most} + (SELECT count(*) FROM {NAME})"
+        f" WHERE {most} > 1 AND t.k IN (SELECT k FROM other)"
+    )
+    assert column(events, "n") == {i: {1: 14, 2: 15}.get(i, 0) for i in range(8)}
+    spark.sql(f"DELETE FROM {NAME} t WHERE t.n < (SELECT avg(x.n) FROM {NAME} x WHERE x.app = t.app)")
+    assert sorted(column(events, "n")) == [0, 1, 2, 3, 4, 7]
+    spark.sql(
+        f"MERGE INTO {NAME} t USING other s ON t.k = s.k"
+        " WHEN MATCHED AND EXISTS (SELECT 1 FROM other o WHERE o.n > s.n)"
+        f" AND NOT EXISTS (SELECT 1 FROM {NAME} x WHERE x.k = s.k AND s.n = 5) THEN UPDATE SET n = -s.n"
+        " WHEN NOT MATCHED BY SOURCE AND t.k NOT IN (SELECT k + 2 FROM other) THEN DELETE"
+    )
+    assert column(events, "n") == {1: -6, 2: 15, 3: 0, 4: 0}
+
+
+@pytest.mark.parametrize("work", [HERE, JOBS])
+def test_tables_without_partition_fields(spark: "SparkSession", tmp_path: Path, work: str) -> None:
+    """Their files are written again as a whole."""
+    table = coalesce.create(tmp_path / "t", EVENTS, spark=spark)
+    table.append(pa.Table.from_pylist([{"k": i, "n": 0} for i in range(4)], schema=EVENTS))
+    if work == JOBS:
+        by_jobs(table, spark)
+    assert table.update({"n": "n + 1"}, "k > 1").rows_updated == 2
+    assert table.merge([{"k": 1}], "t.k = s.k").when_matched_delete().execute().rows_removed == 1
+    assert column(table, "n") == {0: 0, 2: 1, 3: 1}
+
+
+@pytest.mark.parametrize("work", [HERE, JOBS])
+def test_a_required_column_is_not_given_null(spark: "SparkSession", tmp_path: Path, work: str) -> None:
+    """Neither by an UPDATE nor by rows that come in; a column that has a default gets it."""
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("n", pa.int32())])
+    table = coalesce.create(tmp_path / "t", schema, spark=spark)
+    table.append(pa.table({"k": [1, 2], "n": [1, None]}, schema=schema))
+    table.add_column("more", "int", default=5)
+    if work == JOBS:
+        by_jobs(table, spark)
+    with pytest.raises(SchemaError, match="k"):
+        table.update({"k": "n"})
+    merge = table.merge([{"k": 3, "n": 3}], "t.k = s.k")
+    with pytest.raises(SchemaError, match="k"):
+        merge.when_not_matched_insert({"n": "s.n"}).execute()
+    assert table.refresh().version == 2
+    merge.when_not_matched_insert({"k": "s.k"}).execute()
+    assert column(table, "more") == {1: 5, 2: 5, 3: 5}
+    assert unmanaged(table) == set()
+
+
+REFUSED = {
+    "UPDATE {T} SET n = 3000000000": "CAST_OVERFLOW|overflow",
+    "UPDATE {T} SET n = 1, N = 2": "two values",
+    "UPDATE {T} SET info = NULL, info.a = 2": "both given values",
+    "UPDATE {T} SET nope = 1": "nope",
+    "DELETE FROM {T} WHERE nope = 1": "nope",
+    "MERGE INTO {T} t USING {T} s ON t.k IN (SELECT 1) WHEN MATCHED THEN DELETE": "takes no subquery",
+    "MERGE INTO {T} t USING (SELECT 1 AS n) s ON t.k < 2 WHEN MATCHED THEN UPDATE SET n = s.n / 0": "DIVIDE_BY_ZERO",
+    "MERGE INTO {T} t USING (SELECT explode(array(1, 2)) AS n) s ON t.k = 1 WHEN MATCHED THEN UPDATE SET n = s.n": (
+        "several rows of the source would change one row of the table"
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: "SparkSession", events: Table, sql: str) -> None:
+    """The message says why, no version is made, and no file is left."""
+    with pytest.raises((PySparkException, CoalesceError), match=REFUSED[sql]):
+        spark.sql(sql.replace("{T}", NAME)).collect()
+    assert events.refresh().version == 1
+
+
+def test_rows_that_do_not_act_may_hold_what_cannot_be_computed(spark: "SparkSession", events: Table) -> None:
+    """A value is computed for the rows that get it."""
+    spark.sql(f"UPDATE {NAME} SET n = 8 / k WHERE k > 0")
+    spark.sql(
+        f"MERGE INTO {NAME} t USING (SELECT 0L AS k UNION ALL SELECT 2L) s ON t.k = s.k"
+        " WHEN MATCHED AND t.k = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 10 / s.k"
+    )
+    assert column(events, "n")[2] == 5
+
+
+def test_a_statement_that_is_explained_is_not_carried_out(spark: "SparkSession", events: Table) -> None:
+    """Nor one on a table at a version."""
+    spark.sql(f"EXPLAIN UPDATE {NAME} SET n = 1").collect()
+    spark.sql(f"EXPLAIN DELETE FROM {NAME}").collect()
+    assert events.refresh().version == 1
+
+
+@pytest.mark.parametrize("apps", ["AB", "AA"])
+def test_two_sessions_at_once(spark: "SparkSession", events: Table, apps: str) -> None:
+    """Tenants of one file are changed at the same time, or one tenant is: no change is lost, no row doubled."""
+    before = held(events)
+    sessions = [(app, spark.newSession()) for app in apps]
+    barrier = Barrier(len(sessions))
+
+    def change(app: str, own: "SparkSession") -> None:
+        barrier.wait(60)
+        for i in range(3):
+            own.sql(
+                f"MERGE INTO {NAME} t USING (SELECT '{app}' AS app, 1 AS n) s ON t.app = s.app"
+                " WHEN MATCHED THEN UPDATE SET n = t.n + s.n WHEN NOT MATCHED THEN INSERT (app, n) VALUES (s.app, s.n)"
+                if i
+                else f"UPDATE {NAME} SET n = n + 1 WHERE app = '{app}'"
+            )
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        for done in [pool.submit(change, app, own) for app, own in sessions]:
+            done.result()
+    assert column(events, "n") == {i: 3 * apps.count("ABCD"[i % 4]) for i in range(8)}
+    assert {i: row["k"] for i, (_, row) in held(events).items()} == {i: row["k"] for i, (_, row) in before.items()}
+    assert events.version == 1 + 3 * len(sessions)
+    assert list(events.check(deep=True)) == []

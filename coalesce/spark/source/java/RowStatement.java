@@ -16,6 +16,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.optimizer.RewriteCorrelatedScalarSubquery$;
+import org.apache.spark.sql.catalyst.optimizer.RewritePredicateSubquery$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -124,8 +126,8 @@ public final class RowStatement {
   /**
    * A frame of all rows that the clauses speak of, with the results of their subqueries in columns beside the others.
    *
-   * <p>Spark has optimized them: it no longer takes them for expressions that a query could have. So none is built of them but
-   * this one, which it need not analyse.
+   * <p>Spark has begun to optimize them, and would not take them for subqueries of a query that is yet to be analysed. So it goes
+   * on: they become joins.
    */
   public Dataset ready(Dataset frame) {
     if (subqueries.isEmpty()) {
@@ -134,7 +136,9 @@ public final class RowStatement {
     LogicalPlan child = (LogicalPlan) frame.queryExecution().analyzed();
     ArrayList columns = new ArrayList(CollectionConverters.asJava(child.output()));
     columns.addAll(subqueries);
-    return rows(new Project(CollectionConverters.asScala(columns).toSeq(), child));
+    LogicalPlan plan = new Project(CollectionConverters.asScala(columns).toSeq(), child);
+    plan = RewriteCorrelatedScalarSubquery$.MODULE$.apply(plan);
+    return rows(RewritePredicateSubquery$.MODULE$.apply(plan));
   }
 
   private static Alias as(Attribute own, Attribute known) {
