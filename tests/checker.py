@@ -37,7 +37,7 @@ def check_file(storage: Storage, version: Version, file: DataFile) -> None:
     assert file.bytes == len(data)
     assert file.physical_rows == parquet.metadata.num_rows
     columns = _columns_by_id(parquet.read(), version)
-    in_order = b"coalesce.tuple_order" in (parquet.metadata.metadata or {})
+    in_order = file.ordered or b"coalesce.tuple_order" in (parquet.metadata.metadata or {})
     live = _check_tuples(version, file, columns, in_order=in_order)
     for column_id, statistics in file.statistics.items():
         type_ = version.schema.atomic(column_id)

@@ -23,7 +23,8 @@ def compact(snapshot: Snapshot, files: Sequence[DataFile]) -> list[DataFile]:
 
 def all_lineage(parts: Sequence[tuple[int, pa.Table | None]]) -> pa.Table:
     """The ids and versions of the rows of several files, each with the number of its rows."""
-    return pa.concat_tables([_unknown(count) if known is None else known for count, known in parts])
+    none = LINEAGE.empty_table()
+    return pa.concat_tables([none, *(_unknown(count) if known is None else known for count, known in parts)])
 
 
 def _unknown(count: int) -> pa.Table:

@@ -80,7 +80,8 @@ def encode_file(
     """
     if tuples is None and can_compute(target.spec, schema):
         tuples = tuples_of(rows, target.spec, schema)
-    data = _parquet(_physical(rows, schema, target.spec, lineage), tuples, bytes_per_row)
+    in_runs = tuples is not None and tuples.in_runs
+    data = _parquet(_physical(rows, schema, target.spec, lineage), tuples if in_runs else None, bytes_per_row)
     entry = DataFile(
         path=target.path,
         spec_id=target.spec.spec_id,
@@ -90,7 +91,7 @@ def encode_file(
         physical_key=target.physical_key,
         statistics=statistics_of(rows, schema),
     )
-    return data, entry if tuples is None else listing(entry, tuples.distinct, tuples.counts)
+    return data, entry if tuples is None else listing(entry, tuples.distinct, tuples.counts, ordered=in_runs)
 
 
 def encoded_bytes(rows: pa.Table, schema: Schema, spec: Spec) -> int:
@@ -115,9 +116,9 @@ def _physical(rows: pa.Table, schema: Schema, spec: Spec, lineage: pa.Table | No
     return pa.Table.from_arrays(columns, schema=physical)
 
 
-def _parquet(table: pa.Table, tuples: RowTuples | None, bytes_per_row: float, *, indexed: bool = True) -> bytes:
-    in_runs = tuples is not None and tuples.in_runs
-    ends = list(accumulate(tuples.counts)) if tuples is not None and in_runs else [table.num_rows]
+def _parquet(table: pa.Table, runs: RowTuples | None, bytes_per_row: float, *, indexed: bool = True) -> bytes:
+    """The rows as Parquet; `runs` are their tuples if the rows of each lie together."""
+    ends = [table.num_rows] if runs is None else list(accumulate(runs.counts))
     group_bytes = SHARED_ROW_GROUP_BYTES if len(ends) > 1 else ALONE_ROW_GROUP_BYTES
     group_rows = min(group_bytes / bytes_per_row, MAX_ROW_GROUP_ROWS / 1.5)
     sink = pa.BufferOutputStream()
@@ -132,7 +133,7 @@ def _parquet(table: pa.Table, tuples: RowTuples | None, bytes_per_row: float, *,
         use_dictionary=dictionary_paths(table),
         store_schema=False,  # types and ids are all in Parquet's own schema
     ) as writer:
-        if in_runs:
+        if runs is not None:
             writer.add_key_value_metadata({TUPLE_ORDER: b"true"})
         start = 0
         for stop in cuts(ends, group_rows):

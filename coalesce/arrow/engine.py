@@ -1,9 +1,10 @@
 """The engine that needs nothing but pyarrow."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from coalesce.arrow.arrange import arrange
 from coalesce.arrow.compact import compact
+from coalesce.arrow.feed import ArrowChanges
 from coalesce.arrow.incoming import incoming_rows, incoming_schema, is_incoming, said_schema
 from coalesce.arrow.inspect import inspect_file
 from coalesce.arrow.rewrite import rewrite
@@ -15,10 +16,11 @@ from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, Spec
+from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import Bound
 from coalesce.storage.base import Storage
-from coalesce.table.engine import Revision, Rewritten, Snapshot
+from coalesce.table.engine import Revision, Rewritten, Snapshot, Step
 from coalesce.table.layout import Arrangement
 from coalesce.table.maintain.columns import ColumnHistory
 from coalesce.table.maintain.contents import Contents
@@ -65,6 +67,10 @@ class ArrowEngine:
     def scan(self, snapshot: Snapshot, plan: Plan, columns: Sequence[str] | None) -> ArrowScan:
         """The rows of the plan's files for which its whole predicate is TRUE."""
         return ArrowScan(snapshot, plan, columns)
+
+    def changes(self, storage: Storage, version: Version, steps: Callable[[], Iterable[Step]]) -> ArrowChanges:
+        """The rows that versions changed, with the columns of one of them."""
+        return ArrowChanges(storage, version, steps)
 
     def upsert(self, data: object, keys: Sequence[str]) -> Revision:
         """Rows that take the place of those with the same keys."""

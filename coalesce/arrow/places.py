@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from coalesce.arrow.ranges import Ranges, Rows
 from coalesce.arrow.reshape import until
 from coalesce.model.datafile import DataFile
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import AtomicType
 from coalesce.model.values import column_of
 from coalesce.predicate.outcomes import Mask, Outcomes, may_be_true, must_be_true
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +91,9 @@ def places_of(entry: DataFile) -> Places:
     return Places(listed, np.cumsum(counts[some]), live[some])
 
 
-def live_rows(entry: DataFile) -> Mask:
-    """For each row of such a file whether its tuple is live."""
-    counts, live = counts_in_order(entry)
-    return np.repeat(live, counts)
+def live_rows(entry: DataFile) -> Ranges:
+    """The rows of such a file whose tuples are live."""
+    return Ranges.of_runs(*counts_in_order(entry))
 
 
 def counts_in_order(entry: DataFile) -> tuple[Rows, Mask]:

@@ -9,6 +9,7 @@ module: whoever reads gets the rows that the table has.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -18,8 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.places import Places, Rows, live_rows, places_of
-from coalesce.arrow.reshape import bare_rows, chosen_rows, default_of, fitted, repeated
+from coalesce.arrow.places import Places, live_rows, places_of
+from coalesce.arrow.ranges import Ranges, Rows, chosen_rows, joined
+from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
 from coalesce.model.arrow_schema import FIELD_ID, arrow_field, arrow_type
@@ -67,26 +69,19 @@ class OpenFile:
         """How many rows of each row group the table has: without those of dead tuples."""
         if self._live is None:
             return self.group_rows
-        ends = np.cumsum(self.group_rows)
-        return [int(part.sum()) for part in np.split(self._live, ends[:-1])] if len(ends) else []
+        return [self._live_in([group], None).count for group in range(len(self.group_rows))]
 
     def live_part(self, group: int, start: int, stop: int) -> int:
         """How many rows the table has of those from `start` to `stop` of a row group."""
-        return stop - start if self._live is None else int(self._live_in([group], range(start, stop)).sum())
+        return stop - start if self._live is None else self._live_in([group], range(start, stop)).count
 
     def live_positions(self, places: Rows) -> Rows:
         """The numbers of rows among those that the table has, of rows given by their places in the file."""
-        if self._live is None:
-            return places
-        found: Rows = np.cumsum(self._live)[places] - 1
-        return found
+        return places if self._live is None else self._live.numbers(places)
 
     def places_of_live(self, positions: Rows) -> Rows:
         """The places in the file of rows that are given by their numbers among those that the table has."""
-        if self._live is None:
-            return positions
-        found: Rows = np.flatnonzero(self._live)[positions]
-        return found
+        return positions if self._live is None else self._live.rows(positions)
 
     @property
     def spec(self) -> Spec:
@@ -97,10 +92,10 @@ class OpenFile:
     def _in_order(self) -> bool:
         """Whether the rows surely lie in the order of the entry's tuples, and their counts say where.
 
-        The file itself has to say so, and its entry has to know every tuple and every count.
+        The entry or the file itself has to say so, and the entry has to know every tuple and every count.
         """
         counts = self.entry.tuple_rows
-        claimed = (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
+        claimed = self.entry.ordered or (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
         # With every count known, a trusted entry's counts add up to the file's rows.
         return claimed and self.entry.trusted and counts is not None and None not in counts
 
@@ -110,13 +105,13 @@ class OpenFile:
         return places_of(self.entry) if self._in_order else None
 
     @cached_property
-    def _live(self) -> Mask | None:
+    def _live(self) -> Ranges | None:
         """Which rows of the file the table has; None if it has all of them."""
         if not self.entry.dead:
             return None
         return live_rows(self.entry) if self._in_order else self._live_by_tuples()
 
-    def _live_by_tuples(self) -> Mask:
+    def _live_by_tuples(self) -> Ranges:
         """The same by the rows themselves, of a file that does not say that they lie in order."""
         schema = self.version.schema
         if not can_compute(self.spec, schema):
@@ -134,14 +129,15 @@ class OpenFile:
                 self.entry.path,
                 "it does not have the rows that its entry says were removed; check(deep=True) says more.",
             )
-        live: Mask = np.array([t not in dead for t in found.distinct], np.bool_)[found.codes]
-        return live
+        return Ranges.of(np.array([t not in dead for t in found.distinct], np.bool_)[found.codes])
 
-    def _live_in(self, groups: Sequence[int], part: range | None) -> Mask:
+    def _live_in(self, groups: Sequence[int], part: range | None) -> Ranges:
+        """Which rows of some row groups, or of a `part` of one, the table has, all counted from the first of them."""
         assert self._live is not None
-        ends = np.cumsum(self.group_rows)
-        parts = [self._live[ends[g] - self.group_rows[g] : ends[g]] for g in groups]
-        return np.concatenate(parts) if part is None else parts[0][part.start : part.stop]
+        begins = [0, *accumulate(self.group_rows)]
+        if part is not None:
+            return self._live.between(begins[groups[0]] + part.start, begins[groups[0]] + part.stop)
+        return joined([self._live.between(begins[group], begins[group + 1]) for group in groups])
 
     @cached_property
     def _members(self) -> list[pa.Field]:
@@ -177,16 +173,21 @@ class OpenFile:
         Rows of dead tuples are left out, and of the others those that are not `wanted`.
         """
         live = None if self._live is None or not len(groups) else self._live_in(groups, part)
-        chosen = wanted
+        still = None if wanted is None or wanted.all() else Ranges.of(wanted)
+        chosen = still
         if live is not None:
-            chosen = live.copy()
-            chosen[live] = True if wanted is None else wanted
-        return self._rows(fields, groups, part, live, None if chosen is None or chosen.all() else chosen)
+            chosen = live if wanted is None or still is None else live.among(wanted)
+        return self._rows(fields, groups, part, still, None if chosen is None or chosen.is_all else chosen)
 
     def _rows(
-        self, fields: Sequence[Field], groups: Sequence[int], part: range | None, live: Mask | None, chosen: Mask | None
+        self,
+        fields: Sequence[Field],
+        groups: Sequence[int],
+        part: range | None,
+        still: Ranges | None,
+        chosen: Ranges | None,
     ) -> pa.Table:
-        """The rows that are `chosen` of all that lie there; what is told by tuples is told of `live` ones only."""
+        """The rows that are `chosen` of all that lie there; of what tuples tell of live ones, `still` those."""
         parts = [range(self.group_rows[g]) for g in groups] if part is None else [part]
         positions = {f.id: self.position(f) for f in fields if not self._is_told(f)}
         wanted = sorted({p for p in positions.values() if p is not None})
@@ -199,8 +200,7 @@ class OpenFile:
                 columns.append(self._fitted(stored[position], field.type))
             elif field.id not in self.constants and self._is_told_by_tuples(field):
                 told = self._by_tuples(field, groups, parts)
-                still = chosen if live is None or chosen is None else chosen[live]
-                columns += [told] if still is None or still.all() else chosen_rows([told], still)
+                columns += [told] if still is None else chosen_rows([told], still)
             else:
                 # By row group: strings that are the same in all rows may be too long for one array.
                 same = [self._absent(field, count) for count in _counts(parts, chosen)]
@@ -220,7 +220,9 @@ class OpenFile:
         table = pa.Table.from_arrays(columns, schema=LINEAGE)
         if all(c.null_count == count for c in table.columns):
             return None
-        return table if self._live is None else table.filter(pa.array(self._live))
+        if self._live is None:
+            return table
+        return pa.Table.from_arrays(chosen_rows(table.columns, self._live), schema=LINEAGE)
 
     def _materialized(self, field: pa.Field, count: int) -> pa.ChunkedArray:
         wanted = _field_id(field)
@@ -389,12 +391,12 @@ def _first_places(keys: Iterable[_Key]) -> dict[_Key, int]:
     return {key: place for place, key in reversed([*enumerate(keys)])}
 
 
-def _counts(parts: Sequence[range], chosen: Mask | None) -> list[int]:
+def _counts(parts: Sequence[range], chosen: Ranges | None) -> list[int]:
     """How many rows of each part are chosen, one part after the other."""
-    lengths = [len(part) for part in parts]
     if chosen is None:
-        return lengths
-    return [int(some.sum()) for some in np.split(chosen, np.cumsum(lengths)[:-1])] if lengths else []
+        return [len(part) for part in parts]
+    ends = accumulate(map(len, parts))
+    return [chosen.between(end - len(part), end).count for part, end in zip(parts, ends, strict=True)]
 
 
 def _leaf_count(type_: pa.DataType) -> int:

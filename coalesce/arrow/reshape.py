@@ -38,9 +38,6 @@ FindMember = Callable[[Sequence[pa.Field]], Callable[[Field], int | None]]
 # So many rows of a field that was not given.
 FillMember = Callable[[Field, int], pa.Array]
 
-# Rows that are so many on average are handed on as they lie; to copy fewer is quicker than to handle each slice.
-_LONG_SLICE: Final = 2_048
-
 
 def in_memory(rows: pa.Array | pa.Table) -> int:
     """How many bytes the rows take. Older releases of Arrow cannot tell of views: then it is all that these may see."""
@@ -115,19 +112,6 @@ def repeated(type_: Type, value: Value, count: int) -> pa.Array:
     if value is None or not is_atomic(type_):
         return pa.nulls(count, arrow_type(type_))
     return pa.repeat(column_of(type_, [value])[0], count)  # type: ignore[arg-type]
-
-
-def chosen_rows(columns: Sequence[pa.ChunkedArray], chosen: npt.NDArray[np.bool_]) -> list[pa.ChunkedArray]:
-    """The chosen rows of columns: as slices of what there is if they lie in long runs, otherwise copied."""
-    edges = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
-    if len(edges) // 2 * _LONG_SLICE > len(chosen):
-        kept = pa.array(chosen)
-        return [column.filter(kept) for column in columns]
-    slices = [(start, stop - start) for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]
-    return [
-        pa.chunked_array([chunk for start, count in slices for chunk in column.slice(start, count).chunks], column.type)
-        for column in columns
-    ]
 
 
 def until(values: pa.Array, ends: npt.NDArray[np.int64]) -> pa.Array:

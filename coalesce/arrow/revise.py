@@ -109,7 +109,7 @@ class FoundRows:
         part, changed = of
         version = self.snapshot.version
         with open_file(self.snapshot.storage, part.file, version) as file:
-            positions, rows = _rows_of(file, part)
+            positions, rows = rows_of(file, part)
             lineage = file.lineage()
             going = file.live_positions(changed.places)
         stay = ~np.isin(positions, going)
@@ -132,7 +132,7 @@ def _changed_lineage(ids: pa.Array | pa.ChunkedArray) -> pa.Table:
     return pa.Table.from_arrays([ids, pa.nulls(len(ids), pa.int64())], schema=LINEAGE)
 
 
-def _rows_of(file: OpenFile, part: Part) -> tuple[Positions, pa.Table]:
+def rows_of(file: OpenFile, part: Part) -> tuple[Positions, pa.Table]:
     """The rows of a part, in the table's types of now, and their positions among the rows that are not dead."""
     schema = file.version.schema
     if part.tuples is None:

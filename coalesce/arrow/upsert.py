@@ -110,10 +110,7 @@ class _Keyed:
         if (counts > 1).any():
             first = int(np.flatnonzero(self._codes == codes[counts > 1][0])[0])
             named = ", ".join(f"{key.name} = {_shown(key, self.rows, first)}" for key in self.keys)
-            raise AmbiguousMatch(
-                f"{int((counts > 1).sum()):,} keys stand in more than one of the rows, such as {named}; "
-                "which one is meant?"
-            )
+            raise AmbiguousMatch(f"keys stand in more than one of the rows, such as {named}; which one is meant?")
 
     def sources(self, columns: Sequence[pa.ChunkedArray]) -> Codes:
         """For rows of the table, by their keys, the number of the row that takes their place; -1 where none does."""

@@ -20,6 +20,7 @@ from coalesce.model.arrow_schema import arrow_type, type_from_arrow
 from coalesce.model.columns import column_from, flags, is_null, numbers, whole
 from coalesce.model.entries import (
     DEAD,
+    ORDERED,
     Entries,
     columns_of,
     dead_type,
@@ -80,6 +81,8 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
         table = table.take(column_from(order))
     if DEAD in table.column_names and not entries.dead_rows.any():
         table = table.drop_columns([DEAD])  # what readers before it do not know is only there if it has to be
+    if ORDERED in table.column_names and not flags(table.column(ORDERED)).any():
+        table = table.drop_columns([ORDERED])
     data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
     return EncodedManifest(
         data=data,
@@ -237,6 +240,8 @@ def _check_columns(schema: pa.Schema, metadata: dict[bytes, bytes], ref: Manifes
         wanted = dead_type({f.field_id: t for f, t in zip(spec.fields, types, strict=True)})
         if not _same_members(schema.field(DEAD).type, wanted):
             raise CorruptMetadata(ref.path, f"the column {DEAD!r} is not of type {wanted}.", DEAD)
+    if ORDERED in schema.names and schema.field(ORDERED).type != pa.bool_():
+        raise CorruptMetadata(ref.path, f"the column {ORDERED!r} is not of type {pa.bool_()}.", ORDERED)
 
 
 def _same_members(found: pa.DataType, wanted: pa.DataType) -> bool:

@@ -47,6 +47,7 @@ class DataFile:
 
     `tuples` are as manifests hold them, dates as days and times as microseconds; `partitions` says the same for people.
     Everything but `bytes` is said of the rows that the table has: those of `dead` tuples are only in the file.
+    `ordered` says that all rows lie in the order of their tuples, dead ones in their places; False is unknown.
     """
 
     path: str
@@ -59,6 +60,7 @@ class DataFile:
     tuple_rows: tuple[int | None, ...] | None = None
     complete: bool = False
     dead: tuple[DeadTuple, ...] = ()
+    ordered: bool = False
     statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
     first_row_id: int | None = None
     added_version: int | None = None

@@ -6,6 +6,7 @@ of them until one is looked at. The columns are those of `manifests/FORMAT.md`:
     path, rows, bytes, rule_id, physical_known, physical_group_<field>, physical_value_<field>, …,
     tuples: list<struct<f<field>: …, rows: int64>>, complete, first_row_id, added_version,
     dead: list<struct<f<field>: …, rows: int64, place: int32, since: int64>>, if there are any,
+    ordered, if it is said of any,
     lower_<column>, upper_<column>, null_count_<column>, nan_count_<column>, …
 """
 
@@ -28,6 +29,7 @@ from coalesce.model.types import DATE, FLOATING, INTEGRAL_BITS, TEMPORAL, Atomic
 from coalesce.model.values import Components, column_of, values_of
 
 DEAD = "dead"  # the column of dead tuples, which is only there if an entry has some
+ORDERED = "ordered"  # the column that says whose rows lie in the order of tuples, only there if some are known to
 STATISTIC_PREFIXES = ("lower_", "upper_", "null_count_", "nan_count_")
 
 # Reads columns of statistics by name; what is not there is left out of the answer.
@@ -94,6 +96,16 @@ class Entries:
             return np.zeros(len(self), np.int64)
         lists = whole(self.core.column(DEAD))
         return _sums(numbers(lists.values.field("rows")), numbers(lists.offsets))
+
+    @cached_property
+    def ordered(self) -> np.ndarray:
+        """The files whose rows surely lie in the order of all their tuples, so that the counts tell where each lies.
+
+        As `DataFile.trusted` has it: an entry that contradicts itself is not believed in this either.
+        """
+        if ORDERED not in self.core.column_names:
+            return np.zeros(len(self), np.bool_)
+        return np.asarray(flags(self.core.column(ORDERED)) & trusted(self.core) & has_all_counts(self.core))
 
     @cached_property
     def dead_since(self) -> np.ndarray:
@@ -317,6 +329,8 @@ def from_files(files: Sequence[DataFile], spec: Spec, schema: Schema) -> Entries
     columns["complete"] = pa.array([f.complete for f in files], pa.bool_())
     if any(f.dead for f in files):
         columns[DEAD] = _dead_lists(files, spec, types)
+    if any(f.ordered for f in files):
+        columns[ORDERED] = pa.array([f.ordered for f in files], pa.bool_())
     columns["first_row_id"] = pa.array([f.first_row_id for f in files], pa.int64())
     columns["added_version"] = pa.array([f.added_version for f in files], pa.int64())
     columns |= _statistics_columns(files, schema)
@@ -413,6 +427,7 @@ def _objects(
     keys = _physical_keys(field_ids, core)
     tuples, counts = _tuples(field_ids, core)
     dead = _dead(field_ids, core)
+    ordered = core.column(ORDERED).to_pylist() if ORDERED in core.column_names else [False] * core.num_rows
     by_column = _statistics(statistics)
     return [
         DataFile(
@@ -426,6 +441,7 @@ def _objects(
             tuple_rows=counts[i],
             complete=bool(plain["complete"][i]),
             dead=dead[i],
+            ordered=bool(ordered[i]),
             statistics={c: values[i] for c, values in by_column.items() if values[i] != ColumnStatistics()},
             first_row_id=plain["first_row_id"][i],
             added_version=plain["added_version"][i],

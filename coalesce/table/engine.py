@@ -4,7 +4,7 @@ Engines live above this layer (`arrow/`, `spark/`) and are handed to the table w
 what is written, removed and committed, an engine only turns rows into data files and data files into rows.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -132,10 +132,8 @@ def check_layout(layout: object) -> None:
 
 
 @runtime_checkable
-class Scan(Protocol):
-    """The rows of a plan, not read yet; each method reads them anew."""
-
-    plan: Plan
+class Rows(Protocol):
+    """Rows that are not read yet; each method reads them anew."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -160,6 +158,13 @@ class Scan(Protocol):
         """The rows as a stream for any library that speaks Arrow."""
 
 
+@runtime_checkable
+class Scan(Rows, Protocol):
+    """The rows of a plan."""
+
+    plan: Plan
+
+
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """What became of files: those written in their stead, and those that stay because nothing of them goes."""
@@ -182,6 +187,16 @@ class Part:
             return self.file.rows
         counts = zip(self.file.tuples or (), self.file.tuple_rows or (), strict=True)
         return sum(rows or 0 for values, rows in counts if values in self.tuples)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a version did to rows: those of `removed` parts went, unless they are among those of `added` ones."""
+
+    number: int
+    timestamp_ms: int
+    removed: tuple[Part, ...]
+    added: tuple[Part, ...]
 
 
 class Found(Protocol):
@@ -263,6 +278,9 @@ class Engine(Protocol):
 
 class RowEngine(Engine, Protocol):
     """An engine that works in this process."""
+
+    def changes(self, storage: Storage, version: Version, steps: Callable[[], Iterable[Step]]) -> Rows:
+        """The rows that versions changed, with the columns of one of them."""
 
     def inspect(
         self,

@@ -241,9 +241,18 @@ def _slices(run: Sequence[int], ends: Sequence[int], start: int, stop: int) -> l
 
 
 def listing(
-    entry: DataFile, tuples: Sequence[LogicalTuple] | None, rows: Sequence[int] | None, most: int = MAX_TUPLES_PER_FILE
+    entry: DataFile,
+    tuples: Sequence[LogicalTuple] | None,
+    rows: Sequence[int] | None,
+    most: int = MAX_TUPLES_PER_FILE,
+    *,
+    ordered: bool = False,
 ) -> DataFile:
-    """The entry with all tuples of its file and their rows, if they are known and not more than an entry may list."""
+    """The entry with all tuples of its file and their rows, if they are known and not more than an entry may list.
+
+    `ordered` says that the rows lie in the order of the tuples.
+    """
     if tuples is None or len(tuples) > most:
         return entry
-    return replace(entry, tuples=tuple(tuples), tuple_rows=None if rows is None else tuple(rows), complete=True)
+    counts = None if rows is None else tuple(rows)
+    return replace(entry, tuples=tuple(tuples), tuple_rows=counts, complete=True, ordered=ordered)

@@ -17,11 +17,12 @@ from coalesce.table.evolve import add_column, widen_column, widens
 
 STRICT: Final = "strict"
 MERGE: Final = "merge"
+OVERWRITE: Final = "overwrite"
 
 
-def check_schema_mode(schema_mode: object) -> str:
+def check_schema_mode(schema_mode: object, *modes: str) -> str:
     """Whether `schema_mode=` of a write is one there is: rows fit the table, or may bring columns of their own."""
-    return check_choice(schema_mode, "schema_mode=", (STRICT, MERGE))
+    return check_choice(schema_mode, "schema_mode=", (STRICT, MERGE, *modes))
 
 
 def merged(base: Version, given: Schema) -> Version:

@@ -18,7 +18,8 @@ from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.core import Core, Tend, Where
-from coalesce.table.engine import Engines, Scan
+from coalesce.table.engine import Engines, Rows, Scan
+from coalesce.table.feed import feed_of
 from coalesce.table.from_metadata import (
     LogicalPartition,
     components_of,
@@ -193,6 +194,30 @@ class TableReader:
             self.schema.field(name)
         return self._core.engines.rows.scan(self._core.snapshot(), self.plan(where), names)
 
+    def changes(self, starting: int | str, ending: int | str | None = None) -> Rows:
+        """The rows that versions added, removed and updated.
+
+        Beside the table's columns they have `_change_type`, `_commit_version` and `_commit_timestamp`.
+        A change is an `insert`, a `delete`, or an `update_preimage` and an `update_postimage`, the row before and
+        after. Rows that only lie elsewhere, as after a compaction, have not changed. Nothing is read before the result
+        is.
+
+        * `starting`, `ending`: the first and the last version whose changes are wanted, by number or tag; without the
+          last, up to the one that this object reads.
+
+        Raises `VersionNotFound`, and `VersionExpired` if what a version changed is not known any more.
+
+        >>> _ = table.upsert([{"dt": "2026-05-17", "app": "tiny", "n": 9}], keys=["dt", "app"])
+        >>> changes = table.changes(2).to_arrow()
+        >>> changes.select(["n", "_change_type", "_commit_version"]).to_pylist()[1]
+        {'n': 9, '_change_type': 'update_postimage', '_commit_version': 2}
+        """
+        core = self._core
+        check_version(starting, "starting=")
+        last = core.version.number if ending is None else core.number_of(check_version(ending, "ending="))
+        feed = feed_of(core.log, core.manifests, core.number_of(starting), last)
+        return core.engines.rows.changes(core.storage, feed.version, feed.steps)
+
     def read(self, *, version: int | str | None = None, as_of: datetime | None = None) -> Any:
         """The rows as a Spark DataFrame that prunes by itself. It stays at its version, whatever is committed later.
 
@@ -322,16 +347,21 @@ class TableReader:
         return lambda plan: core.engines.rows.scan(core.snapshot(), plan, [field.name])
 
 
+def check_version(version: object, what: str) -> int | str:
+    """The number of a version, or a tag, if that is what it can be."""
+    if not isinstance(version, str):
+        return check_integer(version, what)
+    if version.isdecimal():
+        raise InvalidArgument(
+            f"{what} is a whole number or the name of a tag, and {shown(version)} is neither; write "
+            f"{int(version)} for the number."
+        )
+    return check_tag(version)
+
+
 def check_when(version: object, as_of: object) -> None:
     """Whether these can say which version is meant."""
-    if isinstance(version, str):
-        if version.isdecimal():
-            raise InvalidArgument(
-                f"version= is a whole number or the name of a tag, and {shown(version)} is neither; write "
-                f"{int(version)} for the number."
-            )
-        check_tag(version)
-    elif version is not None:
-        check_integer(version, "version=")
+    if version is not None:
+        check_version(version, "version=")
     if as_of is not None:
         check_moment(as_of, "as_of=")

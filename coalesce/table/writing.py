@@ -1,20 +1,22 @@
 """Rows into a table and out of it: each write is one commit, or nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from coalesce.arguments import check_flag, check_integer, check_settings
-from coalesce.errors import SchemaError
+from coalesce.errors import InvalidArgument, SchemaError
+from coalesce.model.spec import field_text
 from coalesce.model.values import FieldValues
 from coalesce.predicate.expr import TRUE
 from coalesce.predicate.normalize import has_opaque
 from coalesce.table import removal
 from coalesce.table.commit.log import expired
 from coalesce.table.commit.transaction import Transaction
-from coalesce.table.core import Applies, Where
+from coalesce.table.core import Applies, Core, Where
 from coalesce.table.engine import COUNTED, check_layout
-from coalesce.table.new_columns import STRICT, check_schema_mode
+from coalesce.table.evolve import replaced
+from coalesce.table.new_columns import OVERWRITE, STRICT, check_schema_mode
 from coalesce.table.reading import TableReader
 from coalesce.table.result import WriteResult
 from coalesce.table.tuples import among
@@ -61,7 +63,7 @@ class TableWriter(TableReader):
 
         def stage(transaction: Transaction) -> None:
             version = core.receiving(transaction, data, schema_mode)
-            transaction.add(core.data_files(core.snapshot(layout, version), data), version.schema)
+            transaction.add(core.data_files(core.snapshot(layout, version), data), version)
 
         return core.write("append", applies, stage)
 
@@ -122,7 +124,8 @@ class TableWriter(TableReader):
         * `where`: a condition, as for `plan`; without it all rows are replaced.
         * `allow_outside`: take rows of `data`, too, that do not match `where` themselves. They would be added again
           when the same overwrite is repeated, and are refused otherwise.
-        * `applies`, `layout`, `schema_mode`: as for `append`.
+        * `applies`, `layout`, `schema_mode`: as for `append`; and `"overwrite"`, which replaces the columns, too, by
+          those of `data`. The partition fields stay, and older versions are what they were.
 
         Raises what `append` and `delete` raise.
 
@@ -132,8 +135,13 @@ class TableWriter(TableReader):
         """
         check_flag(allow_outside, "allow_outside=")
         check_layout(layout)
-        check_schema_mode(schema_mode)
         core = self._core
+        if check_schema_mode(schema_mode, OVERWRITE) == OVERWRITE:
+            if where is not None:
+                raise InvalidArgument(
+                    'with schema_mode="overwrite" all rows are replaced, and the columns with them: leave out where=.'
+                )
+            return replaced_by(core, data, None, applies, layout)
 
         def stage(transaction: Transaction) -> None:
             predicate = core.bound(where)
@@ -146,7 +154,7 @@ class TableWriter(TableReader):
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
             if has_opaque(predicate):
                 removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
-            transaction.add(core.data_files(snapshot, data), version.schema)
+            transaction.add(core.data_files(snapshot, data), version)
             if not has_opaque(predicate):
                 removal.remove(transaction, predicate, core.rewrite)
 
@@ -174,7 +182,7 @@ class TableWriter(TableReader):
             if version.spec.types(version.schema) != spec.types(core.schema):
                 raise SchemaError("the rows would widen a partition column; do that first, with widen_column().")
             added = core.data_files(core.snapshot(COUNTED, version), data)
-            transaction.add(added, version.schema)
+            transaction.add(added, version)
             predicate = among(removal.tuples_in(added, spec), spec, core.schema)
             removal.remove(transaction, predicate, core.rewrite)
 
@@ -234,3 +242,22 @@ class TableWriter(TableReader):
         transaction.change(lambda head: removal.rolled_back(head, old))
         transaction.replace_manifests(old.manifests)
         return core.committed(transaction)
+
+
+def replaced_by(
+    core: Core, data: object, partition_by: Sequence[str] | None, applies: Applies, layout: str | None
+) -> WriteResult:
+    """Replace all rows and columns by those of `data`, in one commit; without `partition_by` the fields stay."""
+
+    def stage(transaction: Transaction) -> None:
+        base, columns = transaction.base, core.engines.for_data(data).infer_schema(data)
+        fields = partition_by
+        if fields is None:
+            fields = [field_text(field, base.schema) for field in base.spec.fields]
+        version = replaced(base, columns, fields)
+        transaction.exclusive = True
+        transaction.change(lambda head: replaced(head, columns, fields))
+        transaction.replace_manifests(())
+        transaction.add(core.data_files(core.snapshot(layout, version), data), version)
+
+    return core.write("overwrite", applies, stage)

@@ -150,6 +150,23 @@ def dead(path: Path) -> None:
     table.delete("app = 'a/b=c%20d' OR (app = '' AND dt = DATE '1969-12-31')")
 
 
+def ordered(path: Path) -> None:
+    """Entries that say that rows lie in the order of tuples, and one that does not; dead tuples in both; a rewrite."""
+    table = coalesce.create(path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"))
+    table.set_properties({"remove.by": "mark"})
+    table.append(events(0, AWKWARD))
+    first = table.files()[0]
+    transaction = core_of(table).transaction("forget")
+    transaction.remove([first])
+    transaction.add([replace(first, ordered=False)])
+    core_of(table).commit(transaction)
+    table.drop_partition(app="")
+    table.drop_partition(app="é")
+    table.append(events(100, ["A", "B", "C"]))
+    table.delete("app = 'B' OR app IS NULL")
+    table.delete("n = 105")
+
+
 def retention(path: Path) -> None:
     """A version that only a tag keeps, a gap behind it, and a rollback to another tag's."""
     table = coalesce.create(path, EVENTS, partition_by=["dt", "app"], rule=coalesce.small("app"))
@@ -164,7 +181,7 @@ def retention(path: Path) -> None:
 
 
 TABLES: dict[str, Callable[[Path], None]] = {
-    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types, dead, retention)
+    f.__name__: f for f in (keep_all, by_size, groups, specs, void, missing, types, dead, ordered, retention)
 }
 
 

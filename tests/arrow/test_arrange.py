@@ -19,6 +19,7 @@ from coalesce.table.layout import Arrangement, PlannedFile, files_of_keys, spark
 from coalesce.table.table import Table, core_of
 from tests.checker import check_files
 from tests.support.examples import examples
+from tests.support.order import forget_order
 from tests.table.examples import create, events
 from tests.table.stores import MemoryStorage
 
@@ -88,6 +89,7 @@ def test_files_without_order_are_put_in_order() -> None:
     pq.write_table(stored, sink)
     storage.put(one.path, sink.getvalue().to_pybytes())
     assert TUPLE_ORDER not in (pq.read_metadata(pa.BufferReader(storage.read(one.path))).metadata or {})
+    forget_order(table)
     before = sorted(facts(table, table.files()))
     written = module.arrange(core_of(table).snapshot(), table.files(), arrangement_of(table, 2.0))
     assert sorted(facts(table, written)) == before
@@ -104,8 +106,9 @@ def test_an_entry_that_counts_wrongly_is_refused() -> None:
     pq.write_table(pq.read_table(pa.BufferReader(storage.read(entry.path))).replace_schema_metadata(None), sink)
     storage.put(entry.path, sink.getvalue().to_pybytes())
     for counts in ((1, 3, 1), (2, 1, 2)):
+        wrong = replace(entry, tuple_rows=counts, ordered=False)
         with pytest.raises(CorruptMetadata, match="are not of the logical partitions that its entry lists"):
-            module.arrange(core_of(table).snapshot(), [replace(entry, tuple_rows=counts)], arrangement_of(table, 2.0))
+            module.arrange(core_of(table).snapshot(), [wrong], arrangement_of(table, 2.0))
 
 
 def test_a_failure_leaves_no_file() -> None:

@@ -42,13 +42,13 @@ def shared(path: Path, data: pa.Table) -> Table:
 
 
 def out_of_order(table: Table, path: Path, by: str) -> None:
-    """Put a file in the place of the table's that has the same rows in another order, and does not say in which."""
+    """Put a file in the place of the table's with the same rows in another order; nobody says in which."""
     (file,) = table.files()
     there = path / file.path
     held = pq.ParquetFile(there).read().replace_schema_metadata(None)  # which has what the footer says
     pq.write_table(held.sort_by([(by, "descending")]), there)
     transaction = core_of(table).transaction("swap")
-    transaction.mend(_entries(table, replace(file, bytes=there.stat().st_size)))
+    transaction.mend(_entries(table, replace(file, bytes=there.stat().st_size, ordered=False)))
     core_of(table).commit(transaction)
 
 

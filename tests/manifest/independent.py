@@ -89,11 +89,23 @@ def rows(table: Path, number: int) -> list[Row]:
                 values[field["name"]] = [field.get("default")] * read.num_rows
         gone = {_components(document, entry, d) for d in dead}
         sources = [name for name, _ in _sources(document, entry)] if gone else []
+        lives = []
         for i in range(read.num_rows):
             row = {name: column[i] for name, column in values.items()}
-            if not gone or tuple(row[name] for name in sources) not in gone:
+            lives.append(not gone or tuple(row[name] for name in sources) not in gone)
+            if lives[-1]:
                 found.append(row)
+        if entry.get("ordered"):
+            assert _lives_by_counts(entry, dead) == lives
     return found
+
+
+def _lives_by_counts(entry: Row, dead: list[Row]) -> list[bool]:
+    """Section 8: which rows are live, by the counts of all tuples in their order."""
+    told = [(t["rows"], True) for t in entry["tuples"]]
+    for d in sorted(dead, key=lambda d: int(d["place"])):
+        told.insert(d["place"], (d["rows"], False))
+    return [live for count, live in told for _ in range(count)]
 
 
 def _sources(document: dict[str, Any], entry: Row) -> list[tuple[str, str]]:

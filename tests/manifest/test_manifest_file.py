@@ -149,6 +149,7 @@ def specs_with_files(draw: st.DrawFn) -> tuple[Schema, Spec, list[DataFile]]:
                 tuples=tuples,
                 tuple_rows=None if tuples is None else tuple(draw(counts) for _ in tuples),
                 complete=draw(st.booleans()),
+                ordered=draw(st.booleans()),
                 statistics=_statistics(draw, types),
                 first_row_id=draw(st.none() | st.integers(0, 2**40)),
                 added_version=draw(st.none() | st.integers(0, 2**40)),
@@ -609,6 +610,19 @@ def test_flags_that_are_missing_claim_nothing() -> None:
     data, ref = forge(table, ref)
     found = decode_manifest(data, ref, SPEC).files()
     assert [(f.complete, f.physical_key) for f in found] == [(False, None)] * 3
+
+
+def test_the_order_of_rows_is_only_there_if_it_is_known() -> None:
+    """An older reader gets no column that nothing is in; a NULL is unknown, and another type is refused."""
+    table, ref = columns()
+    assert "ordered" not in table.column_names
+    data, said = forge(table.append_column("ordered", pa.array([None, True, False])), ref)
+    found = decode_manifest(data, said, SPEC)
+    assert [f.ordered for f in found.files()] == [False, True, False]
+    assert "ordered" in pq.read_schema(io.BytesIO(encode_manifest(found).data)).names
+    assert "ordered" not in pq.read_schema(io.BytesIO(encode_manifest(found.take(np.array([0, 2]))).data)).names
+    data, said = forge(table.append_column("ordered", pa.array(["true"] * 3)), ref)
+    assert refused(data, said).where == "ordered"
 
 
 # --- statistics are read when wanted -----------------------------------------------------------------------------

@@ -1,9 +1,13 @@
 """Entries as columns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
-from coalesce.model.entries import from_table
+from coalesce.model.datafile import DataFile
+from coalesce.model.entries import from_files, from_table
+from tests.builders import make_version
 
 _COLUMNS = 2_000
 
@@ -22,3 +26,23 @@ def test_many_columns_are_taken_once_each() -> None:
     assert entries.take(np.array([1])).table() == everything.slice(1)
     assert entries.statistic("upper_7") == pa.array([7, 8])
     assert entries.statistic("upper_x") is None
+
+
+def test_an_order_is_believed_where_all_is_known() -> None:
+    """Not if tuples or counts are missing, or contradict the rows: nobody could say where a tuple lies."""
+    sound = DataFile(
+        path="0", spec_id=0, rows=3, bytes=1, tuples=(("a",), ("b",)), tuple_rows=(1, 2), complete=True, ordered=True
+    )
+    files = [
+        sound,
+        replace(sound, path="1", ordered=False),
+        replace(sound, path="2", complete=False),
+        replace(sound, path="3", tuples=None, tuple_rows=None),
+        replace(sound, path="4", tuple_rows=(None, 2)),
+        replace(sound, path="5", tuple_rows=(2, 2)),
+    ]
+    version = make_version(pa.schema([("app", pa.string())]), ["app"])
+    entries = from_files(files, version.spec, version.schema)
+    assert entries.files() == files
+    assert entries.ordered.tolist() == [True, *[False] * 5]
+    assert from_files(files[1:2], version.spec, version.schema).ordered.tolist() == [False]

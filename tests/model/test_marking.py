@@ -54,6 +54,7 @@ def files(draw: st.DrawFn) -> list[DataFile]:
                 tuples=tuple((app, None) for app in apps),
                 tuple_rows=tuple(counts),
                 complete=True,
+                ordered=draw(st.booleans()),
                 statistics={1: ColumnStatistics(lower="", upper="d", null_count=nulls)},
                 first_row_id=number * 100,
                 added_version=1,
@@ -95,6 +96,7 @@ def test_marking_is_what_it_is_by_hand(held: list[DataFile], removals: list[set[
         entries = marked(entries, np.array([t[0] in gone for t in flat], np.bool_), since)
         assert entries.files() == held
         assert entries.dead_rows.tolist() == [file.dead_rows for file in held]
+        assert entries.ordered.tolist() == [file.ordered for file in held]
     assert [f.physical_rows for f in entries.files()] == [f.rows + sum(d.rows for d in f.dead) for f in held]
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coalesce
+from coalesce.arrow import encode
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS
 from coalesce.table.table import Table, core_of
@@ -22,6 +23,7 @@ from tests.spark.queries import fingerprint, query
 from tests.spark.test_compact import facts
 from tests.support.engines import by_jobs
 from tests.support.examples import examples
+from tests.support.order import forget_order
 from tests.support.settings import INTERPRETED, changed
 
 if TYPE_CHECKING:
@@ -68,15 +70,21 @@ def removed(table: Table) -> int:
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """Shared files of three writes, in which tuples of several apps are dead; a fourth write has none."""
+    """Shared files of three writes, in which tuples of several apps are dead; a fourth write has none.
+
+    Of some of the files it is not known that their rows lie in the order of tuples.
+    """
     table = make_events(tmp_path_factory.mktemp("dead") / "events")
     table.set_properties(MARK)
     table.drop_partition(app="A")
     table.drop_partition(dt=DAYS[1], app="B")
     table.delete("app IS NULL AND dt IS NULL")
     table.delete("app IN ('[#small]', '10') AND dt > DATE '2026-05-04'")
+    several = sorted(file.path for file in table.files() if file.dead)
+    forget_order(table, lambda file: file.path in several[::3])
     table.append(rows(450, 60))
     assert removed(table) > 40
+    assert {file.ordered for file in table.files() if file.dead} == {True, False}
     return table
 
 
@@ -98,26 +106,65 @@ def test_the_same_rows_as_without_spark(spark: "SparkSession", events: Table) ->
 
 
 def test_how_it_is_read(spark: "SparkSession", events: Table) -> None:
-    """Compiled and vectorised; the tuple's column is read for it; files without dead rows are read as ever."""
+    """Compiled and vectorised; dead rows by their places, or by the tuple's column; other files are read as ever."""
     plan = plan_of(load(spark, events).selectExpr("sum(k)"))
-    plain, dead = (line.partition("FileScan coalesce")[2] for line in plan.splitlines() if "FileScan" in line)
-    assert "ReadSchema: struct<app:string,k:bigint>" in dead
-    assert "Batched: true" in dead
-    assert "_file" in dead
+    found = [line.partition("FileScan coalesce")[2] for line in plan.splitlines() if "FileScan" in line]
+    plain, placed, told = found
+    assert all("Batched: true" in line for line in found)
     assert "ReadSchema: struct<k:bigint>" in plain
-    assert "Batched: true" in plain
-    assert "_file" not in plain
+    assert "ReadSchema: struct<k:bigint,_tmp_metadata_row_index:bigint>" in placed
+    assert "ReadSchema: struct<app:string,k:bigint>" in told
+    assert ["_file" in line for line in found] == [False, True, True]
     assert sum("OpenHashSet" in line for line in plan.splitlines()) == 1
+    assert sum("binarySearch" in line for line in plan.splitlines()) == 1
     # A query that no file with dead rows is for has the plan that it would have anyway.
     alone = plan_of(load(spark, events).where("k >= 450"))
     assert alone.count("FileScan coalesce") == 1
     assert "OpenHashSet" not in alone
+    assert "binarySearch" not in alone
     assert "*(1) ColumnarToRow" in alone
+
+
+def test_rows_are_numbered_however_a_file_is_read(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many row groups and pages, of which a filter skips some; in pieces; row by row, and with Parquet's own filter."""
+    monkeypatch.setattr(encode, "SHARED_ROW_GROUP_BYTES", 24_000)
+    monkeypatch.setattr(encode, "_PAGE_BYTES", 1_000)
+    table = short(tmp_path / "t", [f"app {i}" for i in range(30)], 60_000)
+    for number in (0, 3, 4, 5, 11, 29):
+        table.drop_partition(app=f"app {number}")
+    (file,) = table.files()
+    held = pq.read_metadata(tmp_path / "t" / file.path)
+    assert held.num_row_groups > 3
+    left = [k for k in range(60_000) if k % 30 not in (0, 3, 4, 5, 11, 29)]
+    row_by_row = {"spark.sql.parquet.enableVectorizedReader": "false"}
+    for settings in (
+        {"spark.sql.files.maxPartitionBytes": str(file.bytes // 5)},
+        row_by_row,
+        {**row_by_row, "spark.sql.parquet.recordLevelFilter.enabled": "true"},
+    ):
+        with changed(spark, settings):
+            frame = load(spark, table)
+            assert keys(frame) == left, settings
+            some = keys(frame.where("k > 20000 AND k < 21000 OR k = 55001"))
+            assert some == [k for k in left if 20_000 < k < 21_000 or k == 55_001], settings
+
+
+def test_a_column_that_has_the_name_of_sparks(spark: "SparkSession", tmp_path: Path) -> None:
+    """Where Spark's reader would take a column for the numbers of rows, tuples tell which are dead."""
+    name = "_tmp_metadata_row_index"
+    schema = pa.schema([("app", pa.string()), (name.upper(), pa.int64()), ("k", pa.int64())])
+    table = coalesce.create(tmp_path / "t", schema, partition_by=["app"], rule=coalesce.small("app"), properties=MARK)
+    table.append(pa.table({"app": ["A", "B", "C"] * 4, name.upper(): [7] * 12, "k": list(range(12))}, schema))
+    table.drop_partition(app="B")
+    assert table.files()[0].ordered
+    assert keys(load(spark, table)) == [k for k in range(12) if k % 3 != 1]
 
 
 def test_hashes_that_do_not_tell(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where live tuples have the hash of a dead one, or are too many to try, the tuples themselves are compared."""
-    from coalesce.spark.source import listing
+    from coalesce.spark.source import dead
 
     # A hash passes over NULL: (NULL, x) and (x, NULL) have the same.
     schema = pa.schema([("a", pa.string()), ("b", pa.string()), ("k", pa.int64())])
@@ -125,13 +172,14 @@ def test_hashes_that_do_not_tell(spark: "SparkSession", tmp_path: Path, monkeypa
         tmp_path / "t", schema, partition_by=["a", "b"], rule=coalesce.small("a", "b"), properties=MARK
     )
     table.append(pa.table({"a": ["x", None, "y"] * 3, "b": [None, "x", "y"] * 3, "k": list(range(9))}, schema))
+    forget_order(table)
     table.drop_partition(a="y")
     assert "named_struct" not in plan_of(load(spark, table))
     table.drop_partition(a="x", b=None)
     assert removed(table) == 6
     assert "named_struct" in plan_of(load(spark, table))
     assert keys(load(spark, table)) == [1, 4, 7]
-    monkeypatch.setattr(listing, "_TRIED", 0)
+    monkeypatch.setattr(dead, "_TRIED", 0)
     table.append(pa.table({"a": ["z"], "b": ["z"], "k": [9]}, schema))
     assert keys(load(spark, table)) == [1, 4, 7, 9]
 
@@ -214,6 +262,8 @@ def test_every_type(spark: "SparkSession", tmp_path: Path) -> None:
         assert len(table.files()) == 1
         for place, value in enumerate(values[1:], 1):
             table.drop_partition(p=value)
+            if place == 2:  # by its tuple, where it was by its place before
+                forget_order(table)
             assert removed(table) == 4 * place, type_
             left = [k for k in range(12) if k % 3 == 0 or k % 3 > place]
             with changed(spark, {"spark.sql.session.timeZone": "America/New_York"}):
@@ -278,6 +328,10 @@ def test_specs_of_all_kinds(spark: "SparkSession", tmp_path: Path) -> None:
     left = [k for k in range(40) if k % 4] + [k for k in range(40, 80) if k % 4 != 2]
     assert keys(load(spark, table)) == left
     assert keys(load(spark, table).where("app = 'A'")) == left[30:]
+    assert plan_of(load(spark, table)).count("FileScan coalesce") == 1
+    forget_order(table)
+    assert keys(load(spark, table)) == left
+    assert keys(load(spark, table).where("app = 'A'")) == left[30:]
     assert plan_of(load(spark, table)).count("FileScan coalesce") == 2
 
     # A file without `app`, which only its entry knows, and with rows of two days.
@@ -316,9 +370,12 @@ def test_conditions_do_not_see_dead_rows(spark: "SparkSession", tmp_path: Path) 
     """A condition or a column that would fail on rows that were removed does not: they are left out before it."""
     table = short(tmp_path / "t", ["1", "2", "none"], 30)
     table.drop_partition(app="none")
-    frame = load(spark, table)
-    assert keys(frame.where("CAST(app AS INT) + 0 * k = 2")) == list(range(1, 30, 3))
-    assert frame.selectExpr("sum(CAST(app AS INT)) AS s").collect()[0].s == 30
+    for ordered in (True, False):
+        assert table.files()[0].ordered == ordered
+        frame = load(spark, table)
+        assert keys(frame.where("CAST(app AS INT) + 0 * k = 2")) == list(range(1, 30, 3))
+        assert frame.selectExpr("sum(CAST(app AS INT)) AS s").collect()[0].s == 30
+        forget_order(table)
     jobs = by_jobs(coalesce.open(table.location, spark=spark), spark)
     jobs.delete("CAST(app AS INT) + 0 * k = 2")
     assert keys(load(spark, jobs)) == list(range(0, 30, 3))
@@ -402,8 +459,10 @@ def test_versions_caches_and_metadata(spark: "SparkSession", tmp_path: Path) -> 
     newest = load(spark, table)
     shown = newest.select("k", "_metadata.row_index", "_metadata.file_name").collect()
     assert sorted(row.k for row in shown) == list(range(2, 30, 3))
-    assert len({row.row_index for row in shown}) == 10
+    assert {row.row_index for row in shown} == set(range(20, 30))
     assert len({row.file_name for row in shown}) == 1
+    assert keys(newest.where("_metadata.row_index < 25 AND k > 2")) == list(range(5, 15, 3))
+    assert keys(newest.where("_metadata.file_size > 0")) == list(range(2, 30, 3))
     assert len(newest.inputFiles()) == 1
     assert newest.limit(15).count() == 10
     assert newest.sample(1.0).count() == 10
@@ -518,11 +577,12 @@ def test_same_rows_as_in_memory(
     spark: "SparkSession", tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Generated queries give the same rows on a table with dead rows and on the rows that are left, in memory."""
-    from coalesce.spark.source import listing
+    from coalesce.spark.source import dead
 
     if seed % 2:  # also where there are too many tuples to try, and values are compared
-        monkeypatch.setattr(listing, "_TRIED", 0)
+        monkeypatch.setattr(dead, "_TRIED", 0)
     table, held = random_table(tmp_path / "t", random.Random(seed))
+    forget_order(table, lambda file: file.rows % 2 < (seed + 1) % 3)  # of some, of all, of no files
     load(spark, table).createOrReplaceTempView("ours")
     pq.write_table(held, tmp_path / "plain.parquet")
     # In memory: Spark's reader of plain Parquet skips row groups that hold a NaN or a zero of the other sign.

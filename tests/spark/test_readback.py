@@ -1,6 +1,7 @@
 """What is read back of files that Spark has written: in the driver and by a job the same, and what is really there."""
 
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,11 +42,12 @@ WRITE = "data/one-write"
 def _written(
     spark: "SparkSession", directory: Path, partition_by: list[str]
 ) -> tuple[Snapshot, list[Found], list[Found]]:
-    """Three files of some rows each, one of them of one tuple alone; read back here, and by a job."""
+    """Files of some rows each, one of one tuple alone, one in order, one in another; read back here, and by a job."""
     snapshot = make_snapshot(directory, make_version(ROWS.schema, partition_by))
     session = own_session(spark, SETTINGS)
     alone = pa.concat_tables([ROWS.slice(4, 1)] * 3)
-    for part in (ROWS.slice(0, 6), ROWS.slice(6), alone):
+    in_order, in_runs = ROWS.take([1, 8, 3, 2, 4, 7, 9, 0, 5, 6]), ROWS.take([0, 5, 2, 4, 7, 9, 1, 8, 3, 6])
+    for part in (ROWS.slice(0, 6), ROWS.slice(6), alone, in_order, in_runs):
         write_parquet(_with_ids(in_session(frame_of(spark, part), session), snapshot), str(directory / WRITE), [])
     here, by_job = (
         read_back(session, snapshot, WRITE, snapshot.version.spec, here_bytes) for here_bytes in (HERE.read, NOTHING)
@@ -62,7 +64,12 @@ def _with_ids(frame: "DataFrame", snapshot: Snapshot) -> "DataFrame":
 
 
 def _tuples(snapshot: Snapshot, rows: pa.Table) -> Counter[LogicalTuple]:
-    """The tuples of rows, counted one by one; one zero and one NaN."""
+    """The tuples of rows, counted one by one."""
+    return Counter(_in_rows(snapshot, rows))
+
+
+def _in_rows(snapshot: Snapshot, rows: pa.Table) -> list[LogicalTuple]:
+    """The tuple of each row; one zero and one NaN."""
     version = snapshot.version
     columns = []
     for field in version.spec.fields:
@@ -71,7 +78,7 @@ def _tuples(snapshot: Snapshot, rows: pa.Table) -> Counter[LogicalTuple]:
         assert type_ is not None
         assert source is not None
         columns.append([apply(field.transform, type_, v) for v in values_of(type_, rows.column(source.name))])
-    return Counter(tuple(_comparable(v) for v in t) for t in zip(*columns, strict=True)) if columns else Counter()
+    return [tuple(_comparable(v) for v in t) for t in zip(*columns, strict=True)]
 
 
 def _comparable(value: Value) -> Value:
@@ -82,10 +89,10 @@ def _comparable(value: Value) -> Value:
 
 @pytest.mark.parametrize("partition_by", [["app"], ["app", "bucket(4, k)"], ["truncate(10, k)"], ["v", "app"]])
 def test_both_ways_find_what_is_there(spark: "SparkSession", tmp_path: Path, partition_by: list[str]) -> None:
-    """Tuples, counts and statistics of each file, against its rows as pyarrow reads them."""
+    """Tuples, counts, order and statistics of each file, against its rows as pyarrow reads them; none with floats."""
     snapshot, here, by_job = _written(spark, tmp_path, partition_by)
     assert [f.path for f in here] == [f.path for f in by_job]
-    assert len(here) == 3
+    assert len(here) == 5
     for one, other in zip(here, by_job, strict=True):
         path = tmp_path / WRITE / one.path
         rows = pq.read_table(path)
@@ -102,6 +109,10 @@ def test_both_ways_find_what_is_there(spark: "SparkSession", tmp_path: Path, par
         for field in snapshot.version.schema:
             for found in (one, other):
                 _check_statistics(found.statistics[field.id], rows.column(field.name), field.type == DOUBLE)
+        lies = [tuple_ for tuple_, _ in groupby(_in_rows(snapshot, rows))]
+        said = "v" not in partition_by and lies == [tuple(map(_comparable, t)) for t in one.tuples or ()]
+        assert one.ordered == other.ordered == said
+    assert {f.ordered for f in here} == ({False} if "v" in partition_by else {True, False})
 
 
 def _check_statistics(statistics: ColumnStatistics, column: pa.ChunkedArray, floating: bool) -> None:

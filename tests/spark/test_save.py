@@ -116,6 +116,22 @@ def test_columns_come_with_the_rows(session: "SparkSession", tmp_path: Path) -> 
     assert session.read.format("coalesce").load(str(location)).where("more = 1").count() == 1
 
 
+def test_columns_are_replaced_by_those_of_the_rows(session: "SparkSession", tmp_path: Path) -> None:
+    """With overwriteSchema, in one commit, and with other partition fields if they are named; not for some rows."""
+    location = tmp_path / "t"
+    events(session, range(3)).write.format("coalesce").partitionBy("app").save(str(location))
+    other = session.sql("SELECT 'x' AS k, DATE '2026-05-17' AS day, 'a' AS app")
+    writer = other.write.format("coalesce").mode("overwrite").option("overwriteSchema", True)
+    writer.save(str(location))
+    table = coalesce.open(location)
+    assert (table.version, table.schema.names, table.count("k = 'x'")) == (2, ("k", "day", "app"), 1)
+    writer.partitionBy("day").save(str(location))
+    assert [field.name for field in table.refresh().state.spec.fields] == ["day"]
+    assert table.at(version=1).count() == 3
+    with pytest.raises(Exception, match="leave out replaceWhere"):
+        writer.option("replaceWhere", "k = 'x'").save(str(location))
+
+
 def test_a_save_that_is_made_once(session: "SparkSession", tmp_path: Path) -> None:
     """The same application and number again changes nothing."""
     for number in (1, 2, 2, 1, 3):

@@ -7,7 +7,7 @@ import pytest
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
-from coalesce.errors import CommitConflict, NeedsSpark, SchemaError
+from coalesce.errors import CommitConflict, InvalidArgument, NeedsSpark, SchemaError
 from coalesce.model.datafile import DataFile
 from coalesce.predicate.expr import Bound
 from coalesce.table.create import create_table
@@ -120,3 +120,28 @@ def test_a_conflict_leaves_no_files() -> None:
         m.path for v in other.history() for m in v.manifests
     }
     assert ids(other) == [1, 2, 3]
+
+
+def test_columns_are_replaced_with_the_rows() -> None:
+    """One commit: other columns, other types, the same partition fields; older versions are what they were."""
+    table = table_of(["A", "B"], [1, 2])
+    new = pa.table({"app": ["A", "C"], "dt": ["2026", "2027"], "note": [1.5, 2.5]})
+    result = table.overwrite(new, schema_mode="overwrite")
+    assert (result.version, result.rows_added, result.rows_removed) == (2, 2, 2)
+    assert table.scan("app = 'C'").to_arrow().to_pylist() == [{"app": "C", "dt": "2027", "note": 2.5}]
+    assert [field.name for field in table.state.spec.fields] == ["dt", "app"]
+    assert ids(table.at(version=1)) == [1, 2]
+    assert not table.check(deep=True)
+
+
+def test_columns_cannot_be_replaced_for_some_rows() -> None:
+    """Nor without those that the partition fields are made of; nothing is committed, and no file is left."""
+    table = table_of(["A"], [1])
+    before = stored(table)
+    with pytest.raises(InvalidArgument, match="leave out where="):
+        table.overwrite(events("A", [2]), "app = 'A'", schema_mode="overwrite")
+    with pytest.raises(SchemaError, match="there is no column 'dt'"):
+        table.overwrite(pa.table({"n": [1]}), schema_mode="overwrite")
+    with pytest.raises(InvalidArgument, match="schema_mode= is"):
+        table.append(events("A", [2]), schema_mode="overwrite")
+    assert (stored(table), ids(table)) == (before, [1])

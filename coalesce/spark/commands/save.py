@@ -3,7 +3,7 @@
 | mode | there is a table | there is none |
 |---|---|---|
 | append | rows are added | it is created |
-| overwrite | all rows are replaced; with `replaceWhere`, those that match; with `partitionOverwriteMode` = `dynamic`, the logical partitions the data has rows of | it is created |
+| overwrite | all rows are replaced; with `overwriteSchema`, the columns too; with `replaceWhere`, those that match; with `partitionOverwriteMode` = `dynamic`, the logical partitions the data has rows of | it is created |
 | errorifexists (Spark's default) | refused | it is created |
 | ignore | nothing happens | it is created |
 
@@ -32,7 +32,9 @@ from coalesce.spark.translate.schema import nullable
 from coalesce.table.commit.log import Log
 from coalesce.table.create import create_table
 from coalesce.table.engine import TARGET_FILE_BYTES, Engines
+from coalesce.table.new_columns import OVERWRITE
 from coalesce.table.table import Table, core_of
+from coalesce.table.writing import replaced_by
 
 _MODES: Final = {
     "append": "append",
@@ -68,10 +70,10 @@ def save(
         table = opened(spark, location, given)
     except TableNotFound:
         if how == COLUMNS:
-            _created(spark, location, df.schema, given)
+            created(spark, location, df.schema, given)
             return
         # Nullable, as Spark saves every file: that a column came from `range` is no promise.
-        table = _created(spark, location, nullable(df.schema), given)
+        table = created(spark, location, nullable(df.schema), given)
         with _gone_if_it_fails(table):
             _write(spark, table, df, given, overwrite=given.replace_where is not None)
         return
@@ -82,9 +84,8 @@ def save(
         )
     if wanted == "ignore":
         return
-    if (
-        not catalog or how is not None
-    ):  # the catalog hands over what the table was created with, and it may have changed since
+    # The catalog hands over what the table was created with, and it may have changed since.
+    if (not catalog or how is not None) and given.schema_mode != OVERWRITE:
         check_same_table(table, given)
     _write(spark, table, df, given, overwrite=wanted == "overwrite")
 
@@ -101,6 +102,9 @@ def insert(spark: SparkSession, location: str, df: DataFrame, overwrite: bool, o
 def _write(spark: SparkSession, table: Table, df: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     if not overwrite:
         table.append(df, applies=options.applies, layout=options.layout, schema_mode=options.schema_mode)
+        return
+    if options.schema_mode == OVERWRITE:
+        replaced_by(core_of(table), df, options.partition_by, options.applies, options.layout)
         return
     by_session = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static"))
     if options.replaces_partitions(by_session) and table.state.spec.fields:
@@ -138,7 +142,8 @@ def _time_zone(spark: SparkSession, options: WriteOptions) -> str:
 # --- a new table -------------------------------------------------------------------------------------------------
 
 
-def _created(spark: SparkSession, location: str, schema: StructType, options: WriteOptions) -> Table:
+def created(spark: SparkSession, location: str, schema: StructType, options: WriteOptions) -> Table:
+    """A new table, as the options describe it."""
     size, rule, partition_by, properties = options.target_file_size, _rule(options), options.partition_by, {}
     if options.like is not None:
         model = opened(spark, options.like, options).state

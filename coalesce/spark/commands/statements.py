@@ -53,6 +53,7 @@ def _changes(spark: SparkSession, statement: Any) -> Changes:
         shown=lambda frame: DataFrame(statement.shown(frame._jdf), frame.sparkSession),
         ready=lambda frame: DataFrame(statement.ready(frame._jdf), frame.sparkSession),
         columns=tuple(statement.names()),
+        version=statement.version() if statement.readsItself() else None,
     )
 
 

@@ -15,7 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
-from coalesce.spark.commands import statements
+from coalesce.spark.commands import feed, sink, statements
 from coalesce.spark.commands.create import columns, create_if_absent
 from coalesce.spark.commands.save import insert, opened, save
 from coalesce.spark.session.java_classes import load_classes
@@ -135,6 +135,10 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "newest": _of_session(stream.newest),
     "advance": _of_session(stream.advance),
     "batch": _of_session(stream.batch),
+    "changes": _of_session(feed.resolve),
+    "changed rows": lambda question, relation: feed.rows(question, relation, _session(relation.session())),
+    "stream sink": _of_session(sink.check),
+    "stream batch": lambda question, dataset: sink.write(question, _frame(dataset)),
 }
 
 

@@ -9,13 +9,14 @@ A file that was adopted from a Hive-style directory even lacks its partition col
 As long as those columns are constant everywhere, that is no matter. But when shared files join the table, `app` has to
 be read from the rows of those and taken from the entries of the others. The version then has *parts*, and a query reads
 each in its own way: part 0 are the files that hold all that is not constant everywhere, and the bits of another part's
-number say which further columns its entries know. Above those bits stands the spec of files with dead tuples, and one
-more: their rows have to be told apart, by the columns of that spec, which no other file's reader has to look at.
+number say which further columns its entries know. Above those bits stands how the rows of files with dead tuples are
+told apart: 1, if they are known to lie in the order of tuples, by their places; else, by the columns of the spec of the
+files, that spec and two more. No other file's reader has to look at either.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +30,14 @@ from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import AtomicType, Field
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS, ManifestRef, Version
 from coalesce.plan.index import ManifestIndex, Positions
+from coalesce.plan.plan import Plan
 from coalesce.plan.planner import LoadManifests
 from coalesce.predicate.outcomes import Mask
 from coalesce.spark.jvm.values import crosses
+
+ROW_INDEX: Final = "_tmp_metadata_row_index"  # a column of this name Spark's Parquet reader makes up
+
+_PLACED: Final = 1
 
 
 @dataclass(frozen=True)
@@ -66,11 +72,17 @@ class Constants:
         if self._may_lack_columns:
             found = [self._part_of(index, spec) for index, spec in self._manifests()]
             return tuple(sorted({0, *np.unique(np.concatenate(found)).tolist()}))
-        return tuple(sorted({0, *(self._part_of_dead(ref.spec_id) for ref in self.version.manifests if ref.dead_rows)}))
+        specs = {ref.spec_id for ref in self.version.manifests if ref.dead_rows}
+        placed = {_PLACED << len(self._sometimes)} if specs and self._rows_can_be_numbered else ()
+        return tuple(sorted({0, *placed, *map(self._part_of_dead, specs)}))
+
+    def placed(self, part: int) -> bool:
+        """Whether the files of a part have dead rows that are told by where they lie."""
+        return part >> len(self._sometimes) == _PLACED
 
     def telling(self, part: int) -> tuple[Field, ...] | None:
-        """The columns that tell the dead rows of each file of a part; None if its files have none."""
-        spec_id = (part >> len(self._sometimes)) - 1
+        """The columns that tell the dead rows of each file of a part; None if its files have none, or places tell."""
+        spec_id = (part >> len(self._sometimes)) - _PLACED - 1
         if spec_id < 0:
             return None
         known = {f.id for f in self.of_part(part)}
@@ -98,12 +110,16 @@ class Constants:
                 )
         return (*self.everywhere, *further)
 
-    def in_part(self, index: ManifestIndex, spec: Spec, files: Positions, part: int) -> Mask:
-        """Which of some files of a manifest are in a part."""
-        if len(self.parts) == 1:
-            return np.ones(len(files), np.bool_)
-        here: Mask = self._part_of(index, spec)[files] == part
-        return here
+    def within(self, plan: Plan, part: int) -> Plan:
+        """The plan for the files of a part alone."""
+        chosen = []
+        for planned in plan.manifests:
+            wanted = np.zeros(len(planned.index.entries), np.bool_)
+            wanted[planned.files] = (
+                len(self.parts) == 1 or self._part_of(planned.index, planned.spec)[planned.files] == part
+            )
+            chosen.append(planned.only(wanted))
+        return replace(plan, manifests=tuple(m for m in chosen if len(m.files)))
 
     @property
     def _may_lack_columns(self) -> bool:
@@ -133,7 +149,10 @@ class Constants:
 
     def _part_of(self, index: ManifestIndex, spec: Spec) -> Positions:
         """The part of each file: a bit for each column that its entry knows, and nothing says that it holds."""
-        part: Positions = np.where(index.entries.dead_rows > 0, self._part_of_dead(spec.spec_id), 0).astype(np.int64)
+        told = np.full(len(index.entries), self._part_of_dead(spec.spec_id))
+        if self._rows_can_be_numbered:
+            told[index.entries.ordered] = _PLACED << len(self._sometimes)
+        part: Positions = np.where(index.entries.dead_rows > 0, told, 0)
         for bit, field in enumerate(self._sometimes if self._may_lack_columns else ()):
             if spec.identity_position(field.id) is None:
                 continue
@@ -144,7 +163,12 @@ class Constants:
         return part
 
     def _part_of_dead(self, spec_id: int) -> int:
-        return (spec_id + 1) << len(self._sometimes)
+        return (spec_id + _PLACED + 1) << len(self._sometimes)
+
+    @cached_property
+    def _rows_can_be_numbered(self) -> bool:
+        """Whether no column of the table has the name, in files or now, under which Spark numbers rows."""
+        return not any(ROW_INDEX in (f.name.lower(), f.physical_name.lower()) for f in self.version.schema)
 
 
 @dataclass(frozen=True)

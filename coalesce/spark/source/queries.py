@@ -32,7 +32,8 @@ from coalesce.predicate.render import literal_sql
 from coalesce.recent import Recent
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.source import versions
-from coalesce.spark.source.listing import in_part, list_dead, list_files, matching
+from coalesce.spark.source.dead import list_dead
+from coalesce.spark.source.listing import list_files, matching
 from coalesce.spark.source.opaque import Catalyst
 from coalesce.spark.source.versions import QueriedVersion
 from coalesce.spark.translate.condition import bound_from
@@ -105,15 +106,16 @@ def _parts(found: QueriedVersion) -> list[dict[str, object]]:
 
 
 def _described_part(found: QueriedVersion, part: int) -> dict[str, object]:
-    """The columns that are constant in its files; if they have dead rows, those that tell them, and a free name."""
+    """The columns that are constant in its files; if they have dead rows, what tells these, and a free name."""
     constants = [f.name for f in found.constants.of_part(part)]
-    telling = found.constants.telling(part)
-    if telling is None:
+    telling, placed = found.constants.telling(part), found.constants.placed(part)
+    if telling is None and not placed:
         return {"part": part, "constants": constants}
     number = "_file"
     while found.version.schema.find(number) is not None:
         number += "_"
-    return {"part": part, "constants": constants, "number": number, "telling": [f.name for f in telling]}
+    names = [f.name for f in telling or ()]
+    return {"part": part, "constants": constants, "number": number, "placed": placed, "telling": names}
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
@@ -132,11 +134,11 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
 
 
 def parts(question: Question, evaluator: Any) -> str:
-    """The parts of which the filters leave files, by number, each with the tuples of those that have dead ones."""
+    """The parts of which the filters leave files, by number, each with what tells dead rows of its files."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    tuples = {str(part): list_dead(plan, found.constants, part) for part in found.constants.parts}
-    return json.dumps({part: lines for part, lines in tuples.items() if lines is not None})
+    told = {str(part): list_dead(plan, found.constants, part) for part in found.constants.parts}
+    return json.dumps({part: texts for part, texts in told.items() if texts is not None})
 
 
 def estimate(question: Question, evaluator: Any) -> str:
@@ -144,7 +146,7 @@ def estimate(question: Question, evaluator: Any) -> str:
     found = _recall(question)
     plan = _plan(question, found, evaluator)
     if question.get("part") is not None:
-        plan = in_part(plan, found.constants, question["part"])
+        plan = found.constants.within(plan, question["part"])
     left_bytes, left_rows = matching(plan)
     return json.dumps({"bytes": left_bytes, "rows": left_rows})
 

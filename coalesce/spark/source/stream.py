@@ -8,6 +8,7 @@ except that only the files count that came in after the version it begins after.
     startingVersion      begin with what came in with this version, or `latest`, instead of with all rows
     maxFilesPerTrigger   end a micro-batch before it has more files (1,000); versions and the first rows are not divided
     skipChanges          `true`: pass over versions that removed or replaced rows, which is an error otherwise
+    readChanges          `true`: not new rows, but what each version added, removed and updated; at first, all rows
 """
 
 import json
@@ -22,10 +23,11 @@ from coalesce.model.version import Version
 from coalesce.spark.source import versions
 from coalesce.spark.source.queries import Question, check_columns, describe
 from coalesce.spark.translate.options import StreamOptions, stream_options
-from coalesce.spark.translate.schema import spark_schema
+from coalesce.spark.translate.schema import change_schema, spark_schema
 from coalesce.table.commit.changes import Follower
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
+from coalesce.table.feed import check_names
 
 # --- what Java asks ----------------------------------------------------------------------------------------------
 
@@ -35,7 +37,12 @@ def begin(question: Question, spark: SparkSession) -> str:
     options = stream_options(question["options"], catalog=question["catalog"])
     found = versions.resolve(question["table"], spark, question.get("columns"))
     check_columns(question, spark_schema(found.version.schema))
-    described = json.loads(describe(question["table"], found, spark))
+    if options.changes:
+        check_names(found.version.schema)
+        shown = change_schema(found.version.schema)
+        described = {"version": found.version.number, "schema": shown.json(), "changes": True}
+    else:
+        described = json.loads(describe(question["table"], found, spark))
     return json.dumps({**described, "maxFiles": options.max_files})
 
 
@@ -66,6 +73,9 @@ def batch(question: Question, spark: SparkSession) -> str:
     end = table.version_at(question["end"])
     until, columns = (versions.resolve(question["table"], spark, n) for n in (end, question["columns"]))
     _check_columns(until.version, columns.version)
+    if options.changes:
+        begins = None if question.get("start") is None else table.version_at(question["start"]) + 1
+        return json.dumps(_changes(begins, end, options, columns.version))
     if question.get("start") is not None:
         since = table.since(table.version_at(question["start"]), end)
     elif options.starting is None:
@@ -73,6 +83,15 @@ def batch(question: Question, spark: SparkSession) -> str:
     else:
         since = end if options.starting < 0 else table.since(table.first(end), end)
     return describe(question["table"], versions.came_in(until, since, columns), spark)
+
+
+def _changes(begins: int | None, end: int, options: StreamOptions, columns: Version) -> dict[str, object]:
+    """The versions whose changes a micro-batch has; the first one begins with all rows, unless told with which."""
+    first = begins
+    if first is None and options.starting is not None:
+        first = end + 1 if options.starting < 0 else options.starting
+    shown = change_schema(columns.schema)
+    return {"schema": shown.json(), "first": 0 if first is None else first, "last": end, "everything": first is None}
 
 
 def _options(question: Question) -> StreamOptions:
@@ -130,8 +149,21 @@ class _Table:
 
     def next(self, start: int, last: int, max_files: int | None) -> int:
         """The version that the micro-batch after version `start` ends with."""
+        if self.options.changes:
+            return self._next_changes(start, last, max_files)
         with _in_time(start):
             return self.follower.next(start, last, max_files).until
+
+    def _next_changes(self, start: int, last: int, max_files: int | None) -> int:
+        files, until = 0, start
+        with _in_time(start):
+            while until < last:
+                summary = self.log.load(until + 1).summary
+                files += int(summary.get("files_added", 0)) + int(summary.get("files_removed", 0))
+                if max_files is not None and until > start and files > max_files:
+                    break
+                until += 1
+        return until
 
     def since(self, start: int, last: int) -> int:
         """The version after which the files came in that the micro-batch after version `start` has."""

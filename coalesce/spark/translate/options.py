@@ -23,7 +23,7 @@ from coalesce.predicate.temporal import fixed_offset, instant, timestamp_from_te
 from coalesce.spark.translate.other_formats import habit
 from coalesce.table.engine import COUNTED, KNOWN
 from coalesce.table.maintain.tags import check_tag
-from coalesce.table.new_columns import MERGE, STRICT
+from coalesce.table.new_columns import MERGE, OVERWRITE, STRICT
 
 Given = Mapping[str, str | None]
 
@@ -46,6 +46,7 @@ class Use(Enum):
     READ = "spark.read"
     WRITE = "df.write"
     STREAM = "spark.readStream"
+    SINK = "df.writeStream"
     TABLE = "a table of the catalog"
 
 
@@ -74,14 +75,17 @@ def _option(name: str, meaning: str, *uses: Use, only: Source | None = None, ins
 
 
 _MERGE = 'write with t.append(df, schema_mode="merge").'
+_OVERWRITE = 'write with t.overwrite(df, schema_mode="overwrite").'
 _MAKE = "make the table with coalesce.create(path, df.schema, partition_by=…, rule=…, spark=spark) first."
+
+_INTO = (Use.WRITE, Use.SINK, Use.TABLE)  # of rows that are written, however
 
 OPTIONS: Final = (
     _option("version", "the number of the version to read, or its tag", Use.READ, Use.TABLE),
     _option("versionAsOf", "the same as version", Use.READ, Use.TABLE),
     _option("asOf", "the moment whose version to read", Use.READ, Use.TABLE),
     _option("timestampAsOf", "the same as asOf", Use.READ, Use.TABLE),
-    _option("timeZone", "the zone of times without one, instead of the session's", Use.READ, Use.WRITE, Use.TABLE),
+    _option("timeZone", "the zone of times without one, instead of the session's", Use.READ, *_INTO),
     _option("where", "read the rows that match", Use.READ, only=Source.PORTABLE, instead="filter: .where(…)."),
     _option("columns", "read these columns", Use.READ, only=Source.PORTABLE, instead="select: .select(…)."),
     _option("replaceWhere", "overwrite the rows that match", Use.WRITE),
@@ -89,14 +93,19 @@ OPTIONS: Final = (
     _option("partitionOverwriteMode", "static: overwrite all; dynamic: what has rows in it", Use.WRITE, Use.TABLE),
     _option("txnAppId", "the writer, of a write that is to be made once", Use.WRITE),
     _option("txnVersion", "the number of such a write", Use.WRITE),
-    _option("mergeSchema", "true: add columns of the rows", Use.WRITE, only=Source.NATIVE, instead=_MERGE),
-    _option("layout", "counted or known: how rows of logical partitions are counted", Use.WRITE, Use.TABLE),
-    _option(
-        "smallColumns", "partition fields to share files on", Use.WRITE, Use.TABLE, only=Source.NATIVE, instead=_MAKE
-    ),
-    _option("smallBelow", "what is smaller shares files", Use.WRITE, Use.TABLE, only=Source.NATIVE, instead=_MAKE),
-    _option("targetFileSize", "how large files become", Use.WRITE, Use.TABLE, only=Source.NATIVE, instead=_MAKE),
-    _option("startingVersion", "begin with what came in with this version, or the latest", Use.STREAM),
+    _option("mergeSchema", "true: add columns of the rows", Use.WRITE, Use.SINK, only=Source.NATIVE, instead=_MERGE),
+    _option("overwriteSchema", "true: replace columns, too", Use.WRITE, only=Source.NATIVE, instead=_OVERWRITE),
+    _option("layout", "counted or known: how rows of logical partitions are counted", *_INTO),
+    _option("smallColumns", "partition fields to share files on", *_INTO, only=Source.NATIVE, instead=_MAKE),
+    _option("smallBelow", "what is smaller shares files", *_INTO, only=Source.NATIVE, instead=_MAKE),
+    _option("targetFileSize", "how large files become", *_INTO, only=Source.NATIVE, instead=_MAKE),
+    _option("checkpointLocation", "where Spark keeps how far a stream has come", Use.SINK),
+    _option("readChanges", "true: read what versions added, removed and updated", Use.READ, Use.STREAM,
+            only=Source.NATIVE, instead="read them without Spark: t.changes(…)."),
+    _option("startingVersion", "begin with what came in with this version, or the latest", Use.READ, Use.STREAM,
+            only=Source.NATIVE, instead="read changes without Spark: t.changes(…)."),
+    _option("endingVersion", "end with the changes of this version", Use.READ,
+            only=Source.NATIVE, instead="read changes without Spark: t.changes(…)."),
     _option("maxFilesPerTrigger", "end a micro-batch before it has more files", Use.STREAM),
     _option("skipChanges", "true: pass over versions that removed or replaced rows", Use.STREAM),
 )  # fmt: skip
@@ -108,7 +117,7 @@ _VERBATIM: Final = frozenset({"path", "where", "replacewhere", "txnappid"})  # t
 # What Spark and our own classes say by way of options, and where.
 _SPARKS: Final = {
     "path": frozenset(Use),
-    PARTITION_COLUMNS: frozenset({Use.WRITE, Use.TABLE}),
+    PARTITION_COLUMNS: frozenset(_INTO),
     CREATE: frozenset({Use.TABLE}),
     LIKE: frozenset({Use.TABLE}),
     PROPERTIES: frozenset({Use.TABLE}),
@@ -185,6 +194,15 @@ class StreamOptions:
     starting: int | None
     max_files: int
     skip_changes: bool
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """The first and the last version whose changes are read, each by number or tag."""
+
+    starting: int | str
+    ending: int | str | None
 
 
 def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool = False) -> ReadOptions:
@@ -193,6 +211,10 @@ def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool 
     version, as_of = _either(options, "version", "versionAsOf"), _either(options, "asOf", "timestampAsOf")
     if version is not None and as_of is not None:
         raise _refusal("version and asOf are two answers; give one.")
+    for name in ("startingVersion", "endingVersion"):
+        if name.lower() in options:
+            raise _refusal(f"{name} goes with readChanges = true: a read has all rows of one version.")
+    _flag(options, "readChanges")
     columns = _columns(options)
     return ReadOptions(
         version=None if version is None else _version(version),
@@ -208,20 +230,35 @@ def write_options(
     given: Given, source: Source = Source.NATIVE, *, overwrite: bool, catalog: bool = False
 ) -> WriteOptions:
     """The options of a write, checked; `overwrite` is its mode."""
-    options = _checked(given, Use.TABLE if catalog else Use.WRITE, source)
+    return _write_options(_checked(given, Use.TABLE if catalog else Use.WRITE, source), source, overwrite, catalog)
+
+
+def sink_options(given: Given) -> WriteOptions:
+    """The options of a stream that is written to a table, checked."""
+    # Of a table of the catalog, all those come along that it was created with.
+    return _write_options(_checked(given, Use.SINK, Source.NATIVE, catalog=True), Source.NATIVE, False, True)
+
+
+def _write_options(options: dict[str, str], source: Source, overwrite: bool, catalog: bool) -> WriteOptions:
     for name in _TRAVEL:
         if name.lower() in options:
             raise _refusal(_misplaced(_KNOWN[name.lower()], Use.WRITE))
     where, mode = options.get("replacewhere"), _choice(options, "partitionOverwriteMode", ("static", "dynamic"))
     outside = _flag(options, "allowOutside")
     if not overwrite and not catalog:
-        for name in ("replaceWhere", "partitionOverwriteMode", "allowOutside"):
+        for name in ("replaceWhere", "partitionOverwriteMode", "allowOutside", "overwriteSchema"):
             if name.lower() in options:
                 raise _refusal(f'{name} says what mode("overwrite") replaces; leave it out, or write in that mode.')
     if where is not None and mode == "dynamic":
         raise _refusal("replaceWhere and partitionOverwriteMode = dynamic are two answers; give one.")
     if where is None and outside is not None:
         raise _refusal("allowOutside goes with replaceWhere; leave it out, or say which rows are to be replaced.")
+    replaces = _flag(options, "overwriteSchema") is True
+    if replaces and (not overwrite or where is not None or mode == "dynamic" or _flag(options, "mergeSchema")):
+        raise _refusal(
+            'overwriteSchema goes with mode("overwrite") of all rows: leave out replaceWhere, mergeSchema and '
+            "partitionOverwriteMode."
+        )
     layout = _choice(options, "layout", (COUNTED, KNOWN))
     if layout == KNOWN and (mode == "dynamic" or source is Source.PORTABLE):
         what = "Spark Connect" if source is Source.PORTABLE else "partitionOverwriteMode = dynamic"
@@ -236,7 +273,7 @@ def write_options(
         dynamic=None if mode is None else mode == "dynamic",
         applies=_applies(options),
         layout=layout,
-        schema_mode=MERGE if _flag(options, "mergeSchema") else STRICT,
+        schema_mode=OVERWRITE if replaces else MERGE if _flag(options, "mergeSchema") else STRICT,
         time_zone=_zone(options),
         partition_by=None if partition_by is None else tuple(str(name) for name in json.loads(partition_by)),
         small_columns=None if columns is None else tuple(n.strip() for n in columns.split(",") if n.strip()),
@@ -246,6 +283,19 @@ def write_options(
         properties=json.loads(options.get(PROPERTIES, "{}")),
         storage=_storage(options),
     )
+
+
+def change_options(given: Given) -> ChangeOptions:
+    """The options of a read of changes, checked."""
+    options = _checked(given, Use.READ, Source.NATIVE)
+    _flag(options, "readChanges")
+    for name in (*_TRAVEL, "timeZone"):
+        if name.lower() in options:
+            raise _refusal(f"changes are read from startingVersion to endingVersion: leave out {name}.")
+    if "startingversion" not in options:
+        raise _refusal("say with which version the changes begin: startingVersion = 7.")
+    ending = options.get("endingversion")
+    return ChangeOptions(_version(options["startingversion"]), None if ending is None else _version(ending))
 
 
 def stream_options(given: Given, *, catalog: bool = False) -> StreamOptions:
@@ -259,7 +309,10 @@ def stream_options(given: Given, *, catalog: bool = False) -> StreamOptions:
     if starting is not None:
         first = -1 if starting.lower() == "latest" else _number("startingVersion", starting, "7, or latest")
     max_files = _number("maxFilesPerTrigger", options.get("maxfilespertrigger", "1000"), "1000", range(1, 2**31))
-    return StreamOptions(first, max_files, _flag(options, "skipChanges") is True)
+    changes, skip = _flag(options, "readChanges") is True, _flag(options, "skipChanges") is True
+    if changes and skip:
+        raise _refusal("skipChanges is for streams of new rows, and readChanges is all changes; give one.")
+    return StreamOptions(first, max_files, skip, changes)
 
 
 def location(given: Given) -> str:
@@ -295,7 +348,7 @@ def _check_name(name: str, key: str, use: Use, source: Source, catalog: bool) ->
     option = _KNOWN.get(key)
     if option is not None:
         if not option.uses & allowed:
-            instead = habit(key, writing=use is Use.WRITE)
+            instead = habit(key, writing=use in (Use.WRITE, Use.SINK))
             raise _refusal(_misplaced(option, use) if instead is None else f"there is no option {name}: {instead}")
         if option.only not in (None, source):
             raise _refusal(f"the {source.value} source has no option {option.name}: {option.instead}")
@@ -308,7 +361,7 @@ def _check_name(name: str, key: str, use: Use, source: Source, catalog: bool) ->
         location({})
     if key == _CLUSTER_COLUMNS:
         raise _refusal("rows of a table are kept together by its partition fields and rule: leave out clusterBy.")
-    instead = habit(key, writing=use is Use.WRITE)
+    instead = habit(key, writing=use in (Use.WRITE, Use.SINK))
     raise _refusal(
         f"there is no option {name}: {instead}" if instead else f"there is no option {name}{_nearest(key, use)}"
     )

@@ -10,7 +10,7 @@ _PARQUET = (
     "how the Parquet files of a table are written is fixed, as every engine writes the same: compressed by zstd, with "
     "bounds of every column, dates as they are; no option or setting of the session changes it; leave it out."
 )
-_CHANGES = "what came in from version to version is read with spark.readStream and startingVersion."
+_CHANGES = "say readChanges = true, startingVersion = 7 and, if it is to end, endingVersion = 9."
 _CONFLICTS = "whatever another writer changed that this one relied on is a conflict, always; leave it out."
 _LAYOUT = "the partition fields and the rule of the table say which rows make which file; leave it out."
 _ONLY_MOVED = "a stream does not see rows that only move to other files (t.compact()); leave it out."
@@ -30,7 +30,6 @@ _WRITING: Final = {
 }
 
 _ANYWHERE: Final = {
-    "overwriteschema": "change the table first: t.replace_schema(schema), or t.add_column(…) and its like.",
     "overwrite-mode": "say partitionOverwriteMode = dynamic, or replaceWhere.",
     "overwritemode": "say partitionOverwriteMode = dynamic, or replaceWhere.",
     "replace-where": "say replaceWhere.",
@@ -59,7 +58,6 @@ _ANYWHERE: Final = {
     "validate-from-snapshot-id": _CONFLICTS,
     "start-snapshot-id": _CHANGES,
     "end-snapshot-id": _CHANGES,
-    "endingversion": _CHANGES,
     "readchangefeed": _CHANGES,
     "readchangedata": _CHANGES,
     "startingtimestamp": "say the version: startingVersion = 7.",

@@ -37,6 +37,7 @@ from coalesce.model.types import (
     Type,
 )
 from coalesce.predicate.render import literal_sql
+from coalesce.table.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 
 AnyType = TypeVar("AnyType", bound=spark.DataType)
 
@@ -190,6 +191,16 @@ def spark_type(type_: Type, *, physical: bool = False) -> spark.DataType:
             return _TO_SPARK[type_]
         case _:
             assert_never(type_)
+
+
+def change_schema(schema: Schema) -> spark.StructType:
+    """The columns of a table's changes."""
+    added = [
+        spark.StructField(CHANGE_TYPE, spark.StringType()),
+        spark.StructField(COMMIT_VERSION, spark.LongType()),
+        spark.StructField(COMMIT_TIMESTAMP, spark.TimestampType()),
+    ]
+    return spark.StructType([*nullable(spark_schema(schema)).fields, *added])
 
 
 def nullable(type_: AnyType) -> AnyType:

@@ -74,6 +74,14 @@ class FewRows:
         self.sample = rows
         return None
 
+    def up_to(self, count: int) -> pa.Table | None:
+        """All of the rows, if they are no more than these: of frames about whose size Spark is mostly wrong."""
+        if not self._is_possible(0):
+            return None
+        most = min(count, self.most_bytes // _LEAST_ROW_BYTES)
+        rows = self._within(self.frame.limit(most + 1), most + 1)
+        return rows if rows is not None and rows.num_rows <= most else None
+
     def counted(self, count: int) -> pa.Table | None:
         """All of the rows, if so many of them are few."""
         if not self._is_possible(count):

@@ -34,7 +34,7 @@ from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.footers import Footer, constants, footer_statistics, may_have_nan, read_footers
 from coalesce.spark.write.here import HERE
 from coalesce.table.engine import Snapshot
-from coalesce.table.layout import one_nan, spark_order
+from coalesce.table.layout import may_be_nan, one_nan, spark_order
 
 # What the driver reads itself: no more rows than these, however few bytes they take.
 _HERE_ROWS: Final = 50_000_000
@@ -45,7 +45,8 @@ _READERS: Final = 4  # files at once
 class Found:
     """A file of the write: `path` is relative to the write's directory, `tuples` are in Spark's order.
 
-    `tuples` is None where the schema no longer has the columns they are made of.
+    `tuples` is None where the schema no longer has the columns they are made of. `ordered` says that the rows were seen
+    to lie in the order of the tuples.
     """
 
     path: str
@@ -54,6 +55,7 @@ class Found:
     tuples: tuple[LogicalTuple, ...] | None
     tuple_rows: tuple[int, ...] | None
     statistics: Mapping[int, ColumnStatistics]
+    ordered: bool
 
 
 def read_back(
@@ -67,6 +69,7 @@ def read_back(
     location = spark_uri(session, snapshot.storage, directory)
     footers = sorted((f for f in read_footers(session, location) if f.rows), key=_in_task_order)
     known = can_compute(spec, schema)
+    comparable = known and not may_be_nan(spec.types(schema))
     single = {f.uri: _single_tuple(f, spec, schema) if known else None for f in footers}
     floats = [field for field in schema if any(may_have_nan(footer, field) for footer in footers)]
     unclear = [
@@ -95,6 +98,7 @@ def read_back(
                 tuples=tuple(tuples) if known else None,
                 tuple_rows=tuple(counts) if known else None,
                 statistics=contents.statistics | footer_statistics(footer, schema),
+                ordered=comparable and (one is not None or contents.ordered),
             )
         )
     return found
@@ -138,11 +142,15 @@ class _Asked:
 
 @dataclass
 class _Contents:
-    """What was read of one file: tuples in order with their rows, statistics of floating-point columns."""
+    """What was read of one file: tuples in order with their rows, statistics of floating-point columns.
+
+    `ordered` if the rows lie in the order of the tuples.
+    """
 
     tuples: list[LogicalTuple] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     statistics: dict[int, ColumnStatistics] = field(default_factory=dict)
+    ordered: bool = False
 
 
 def _read_here(
@@ -159,7 +167,10 @@ def _read_here(
         tuples = tuples_of(rows, asked.spec, asked.schema)
         order = spark_order(tuples.distinct, types)
         statistics = {f.id: column_statistics(f.type, rows.column(f.name)) for f in asked.floats}  # type: ignore[arg-type]
-        return path, _Contents([tuples.distinct[i] for i in order], [tuples.counts[i] for i in order], statistics)
+        ordered = tuples.in_runs and order == list(range(len(order)))
+        return path, _Contents(
+            [tuples.distinct[i] for i in order], [tuples.counts[i] for i in order], statistics, ordered
+        )
 
     with ThreadPoolExecutor(_READERS) as pool:
         return dict(pool.map(read, footers))
@@ -176,23 +187,34 @@ def _read_by_job(
     # An option of Spark's own: the paths are literal.
     reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
     frame = reader.option("__globPaths__", "false").parquet(*(f.uri for f in footers))
+    row = frame.metadataColumn("_metadata")["row_index"]
     counted = (
         frame.groupBy(
             frame.metadataColumn("_metadata")["file_path"].alias("file"),
             *components(session, spec, schema, lambda f: F.col(quoted(f.physical_name))),
         )
-        .agg(F.count(F.lit(1)).alias("rows"), *(measure for f in floats for measure in _measures(f)))
+        .agg(
+            F.count(F.lit(1)).alias("rows"),
+            F.min(row).alias("first"),
+            F.max(row).alias("last"),
+            *(measure for f in floats for measure in _measures(f)),
+        )
         .toArrow()
     )
     paths = [_below(location, unquote(uri)) for uri in counted.column("file").to_pylist()]
     types = spec.types(schema)
     values = [values_of(type_, counted.column(f"t{i}")) for i, type_ in enumerate(types)]
     tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(paths)
-    rows = counted.column("rows").to_pylist()
-    contents: dict[str, _Contents] = {path: _Contents() for path in paths}
+    rows, first, last = (counted.column(name).to_pylist() for name in ("rows", "first", "last"))
+    contents = {path: _Contents(ordered=True) for path in paths}  # until it shows that they are not
+    until = dict.fromkeys(paths, 0)
     for index in spark_order(tuples, types):
-        contents[paths[index]].tuples.append(one_nan(tuples[index]))
-        contents[paths[index]].counts.append(rows[index])
+        path = paths[index]
+        begin, until[path] = until[path], until[path] + rows[index]
+        held = contents[path]
+        held.ordered &= (first[index], last[index]) == (begin, until[path] - 1)
+        held.tuples.append(one_nan(tuples[index]))
+        held.counts.append(rows[index])
     if floats:
         for path, statistics in _float_statistics(counted.set_column(0, "file", pa.array(paths)), floats).items():
             contents[path].statistics = statistics

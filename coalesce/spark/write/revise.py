@@ -34,7 +34,7 @@ from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.names import quoted
 from coalesce.predicate.normalize import normalize
-from coalesce.spark.jvm.catalyst import in_session, own_session
+from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
 from coalesce.spark.jvm.collected import collected
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.translate.condition import condition
@@ -56,6 +56,9 @@ FILE: Final = "file"
 ROW: Final = "row"
 GOES: Final = "goes"
 
+# So many rows of a source, and of what was found by it, are brought here without asking how many there are.
+_FEW_ROWS: Final = 50_000
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -69,9 +72,9 @@ class Change:
 class Changes:
     """A statement as Spark understands it: its clauses, by kind, and the frames that they speak of.
 
-    `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `ready` adds
-    to those rows, and the source's beside them, what the clauses need besides. `columns` are those that they were
-    analysed for, if they were.
+    `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `ready`
+    adds to these, with the source's beside them, what clauses need besides. `columns` are those that they were analysed
+    for, if they were; `version` is that of the table, if they read it besides.
     """
 
     source: DataFrame | None
@@ -82,6 +85,7 @@ class Changes:
     shown: Callable[[DataFrame], DataFrame]
     ready: Callable[[DataFrame], DataFrame] = lambda frame: frame
     columns: tuple[str, ...] | None = None
+    version: int | None = None
 
     @property
     def all(self) -> tuple[Change, ...]:
@@ -106,21 +110,29 @@ class FrameRevision:
     read: Callable[[SparkSession, Snapshot], DataFrame]
     here: Here
     tag: str = field(default_factory=lambda: uuid4().hex)
+    _computed: list[DataFrame] = field(default_factory=list)  # the source, once it is
 
     @cached_property
     def _session(self) -> SparkSession:
         return own_session(self.spark, EVERY_ROW)
 
-    @cached_property
-    def _source(self) -> DataFrame | None:
-        """The source's rows, computed once: what is looked for, found and written has to be the same."""
+    def _source(self, snapshot: Snapshot) -> DataFrame | None:
+        """The source's rows, computed once: what is looked for, found and written has to be the same.
+
+        Few of them are brought here: then Spark knows how few they are.
+        """
         source = self.changes.source
-        if source is None:
-            return None
+        if source is None or self._computed:
+            return self._computed[0] if self._computed else None
         own = in_session(source, self._session)
-        if own._jdf.queryExecution().optimizedPlan().nodeName() != "LocalRelation":
+        rows = FewRows(snapshot, own, self.here.write).up_to(_FEW_ROWS)
+        if rows is None:
             own = own.localCheckpoint()
-        return own.select("*", F.lit(True).alias(self._named("source")))
+        else:
+            here = self._session.createDataFrame(rows, nullable(own.schema))
+            own = DataFrame(jvm(self._session).coalesce.spark.Attributes.of(own._jdf, here._jdf), self._session)
+        self._computed.append(own.select("*", F.lit(True).alias(self._named("source"))))
+        return self._computed[0]
 
     def _named(self, name: str) -> str:
         return f"_{name}_{self.tag}"
@@ -134,24 +146,25 @@ class FrameRevision:
         changes = self.changes
         if changes.source is not None and changes.by_source:
             return TRUE
-        target = self._target(snapshot, TRUE)
-        if self._source is None:
+        target, source = self._target(snapshot, TRUE), self._source(snapshot)
+        if source is None:
             wheres = [change.condition for change in changes.by_source if change.condition is not None]
             if len(wheres) < len(changes.by_source):
                 return TRUE
             frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
         else:
             assert changes.on is not None
-            frame = target.join(self._source, changes.on, "inner")
-        found = concerned(frame, self._source, snapshot.version)
+            frame = target.join(source, changes.on, "inner")
+        found = concerned(frame, source, snapshot.version)
         return normalize(And(tuple(found))) if found else TRUE
 
     def find(self, snapshot: Snapshot, plan: Plan) -> Found:
         """The rows that change, and what becomes of them."""
         frame = self._acted(snapshot, plan.predicate)
-        few = FewRows(snapshot, frame, self.here.write).at_first()
-        if few is not None:
-            return _collected(self, snapshot, plan, few)
+        few = FewRows(snapshot, frame, self.here.write)
+        rows = few.at_first() if self.changes.source is None else few.up_to(_FEW_ROWS)
+        if rows is not None:
+            return _collected(self, snapshot, plan, rows)
         return FoundFrame(self, snapshot, plan, frame.localCheckpoint())
 
     def _target(self, snapshot: Snapshot, predicate: Bound) -> DataFrame:
@@ -162,6 +175,11 @@ class FrameRevision:
         metadata, schema = rows.metadataColumn("_metadata"), snapshot.version.schema
         if self.changes.columns not in (None, schema.names):
             raise CommitConflict("the table has other columns by now than the statement was made for; run it again.")
+        if self.changes.version not in (None, snapshot.version.number):
+            raise CommitConflict(
+                f"the statement reads the table itself, at version {self.changes.version}, and that is not the newest "
+                "any more; run it again."
+            )
         columns = [F.col(quoted(f.name)) for f in schema]
         places = (
             metadata.getField("file_path").alias(self._named("file")),
@@ -175,7 +193,7 @@ class FrameRevision:
 
         Those of the table have the columns too that tuples are made of, as they were: `o` and the column's id.
         """
-        changes, source, version = self.changes, self._source, snapshot.version
+        changes, source, version = self.changes, self._source(snapshot), snapshot.version
         target = self._target(snapshot, predicate)
         if source is None:
             joined = target.withColumn(self._named("source"), F.lit(None).cast("boolean"))
@@ -367,11 +385,11 @@ class FoundFrame:
         old = self.acted.filter(F.col(ROW).isNotNull())
         found = collected(old.select(FILE, *(f"o{f.id}" for f in sources)).distinct())
         rows = _as_before(found, version)
-        held = {}
-        for uri, file in files.items():
-            own = np.flatnonzero(flags(pc.equal(found.column(FILE), uri)))
-            held[uri] = tuples_in(_taken(rows, own), file, version)
-        return held
+        by_file = _by_file(list(files), found.column(FILE), np.zeros(found.num_rows, np.int64))
+        return {
+            uri: tuples_in(_taken(rows, own), file, version)
+            for (uri, file), own in zip(files.items(), by_file, strict=True)
+        }
 
     def write(self, parts: Sequence[Part]) -> list[DataFile]:
         """New files under the current spec and rule, by Spark's jobs."""

@@ -53,7 +53,7 @@ EVERY_ROW: Final = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-_FILE: Final = "_file"
+FILE: Final = "_file"
 _LISTED_FILE: Final = "listed_file"
 
 
@@ -71,7 +71,7 @@ def rewrite(
     """
     matching = own_session(spark_session, SETTINGS | EVERY_ROW)
     rows = named(rows_of(matching, snapshot, files), snapshot.version.schema)
-    found = rows.filter(condition(matching, drop)).select(f"{whole(snapshot.version.schema)}.{_FILE}").distinct()
+    found = rows.filter(condition(matching, drop)).select(f"{whole(snapshot.version.schema)}.{FILE}").distinct()
     touched = {row[0] for row in found.collect()}
     by_spec: dict[int, list[DataFile]] = defaultdict(list)
     for number in sorted(touched):
@@ -99,7 +99,7 @@ def compact(
     """
     session = own_session(spark_session, SETTINGS | EVERY_ROW)
     tasks = None if arrangement is None else _whole_files(files, arrangement)
-    rows = Conformed(rows_of(session, snapshot, files, tasks).drop(_FILE), ())
+    rows = Conformed(rows_of(session, snapshot, files, tasks).drop(FILE), ())
     if arrangement is None:
         return write_conformed(session, snapshot, rows, WriteReport(), here)
     layout = Layout(tuples=arrangement.tuples, files=arrangement.files, spare=1)
@@ -153,9 +153,9 @@ def _directories(snapshot: Snapshot, spec: Spec, files: Sequence[DataFile]) -> l
     keys = [f.physical_key for f in files if f.physical_key is not None]
     if len(keys) < len(files) or not can_compute(spec, schema):
         spec = Spec(spec.spec_id, ())
-    *names, last = directory_names(spec, schema, _FILE)
-    texts = planned_texts(keys, spec, schema, F.col(_FILE))
-    return [*(text.alias(name) for text, name in zip(texts, names, strict=True)), F.col(_FILE).alias(last)]
+    *names, last = directory_names(spec, schema, FILE)
+    texts = planned_texts(keys, spec, schema, F.col(FILE))
+    return [*(text.alias(name) for text, name in zip(texts, names, strict=True)), F.col(FILE).alias(last)]
 
 
 # --- rows of files -----------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def rows_of(
         *(_column(f, facts).alias(name_of(f)) for f in schema),
         row_id.alias(ROW_ID),
         F.coalesce(F.col(ROW_VERSION), F.col("added_version")).alias(ROW_VERSION),
-        *(F.col(name) for name in (_FILE, TASK) if name in facts),
+        *(F.col(name) for name in (FILE, TASK) if name in facts),
         *([F.col(ROW_INDEX)] if places else []),
     )
     return _alive(session, snapshot, files, rows)
@@ -205,7 +205,7 @@ def rows_with(
             for values in some
         ]
         listed, same = _listed(session, snapshot, spec_id, wanted)
-        others = ~F.col(_FILE).isin(sorted({number for number, _ in wanted}))
+        others = ~F.col(FILE).isin(sorted({number for number, _ in wanted}))
         found = rows.join(F.broadcast(listed), same, "left").filter(others | F.col(_LISTED_FILE).isNotNull())
         rows = found.select(*rows.columns)
     return rows
@@ -229,7 +229,7 @@ def _listed(
     schema, spec = snapshot.version.schema, snapshot.version.spec_by_id(spec_id)
     arrays: dict[str, pa.Array] = {_LISTED_FILE: pa.array([number for number, _ in tuples], pa.int32())}
     fields = [spark.StructField(_LISTED_FILE, spark.IntegerType())]
-    same = F.col(_FILE) == F.col(_LISTED_FILE)
+    same = F.col(FILE) == F.col(_LISTED_FILE)
     for place, field in enumerate(spec.fields):
         type_, source = schema.atomic(field.source_id), schema.by_id(field.source_id)
         if isinstance(field.transform, Void):
@@ -249,7 +249,7 @@ def _facts(snapshot: Snapshot, files: Sequence[DataFile], tasks: Sequence[Sequen
     version = snapshot.version
     constants = [constants_of(f, version.spec_by_id(f.spec_id)) for f in files]
     facts: dict[str, tuple[spark.DataType, pa.Array]] = {
-        _FILE: (spark.IntegerType(), pa.array(range(len(files)), pa.int32())),
+        FILE: (spark.IntegerType(), pa.array(range(len(files)), pa.int32())),
         "first_row_id": (spark.LongType(), pa.array([f.first_row_id for f in files], pa.int64())),
         "added_version": (spark.LongType(), pa.array([f.added_version for f in files], pa.int64())),
     }

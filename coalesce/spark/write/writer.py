@@ -165,6 +165,7 @@ def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: 
         ),
         found.tuples,
         found.tuple_rows,
+        ordered=found.ordered,
     )
 
 

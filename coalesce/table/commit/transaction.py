@@ -23,7 +23,6 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
 from coalesce.model.marking import marked
 from coalesce.model.rule import PhysicalKey
-from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.version import ManifestRef, Version, with_dead_tuples
 from coalesce.plan.index import ManifestIndex
@@ -102,17 +101,17 @@ class Transaction:
 
     # --- staging -----------------------------------------------------------------------------------------------
 
-    def add(self, files: Sequence[DataFile], schema: Schema | None = None) -> None:
+    def add(self, files: Sequence[DataFile], version: Version | None = None) -> None:
         """Stage data files that were written for this transaction, each under the spec it was written for.
 
-        `schema` has the columns that they were written with, if those are not the ones of `base`.
+        `version` has the columns and specs that they were written with, if those are not the ones of `base`.
         """
-        columns = self.base.schema if schema is None else schema
+        written_for = self.base if version is None else version
         by_spec: dict[int, list[DataFile]] = defaultdict(list)
         for f in files:
             by_spec[f.spec_id].append(f)
         for spec_id, members in by_spec.items():
-            self.add_entries(from_files(members, self.base.spec_by_id(spec_id), columns))
+            self.add_entries(from_files(members, written_for.spec_by_id(spec_id), written_for.schema))
 
     def add_entries(self, entries: Entries) -> None:
         """Stage entries that are columns already."""
@@ -294,7 +293,7 @@ class Transaction:
             if self._replacement is not None:
                 # By how much the versions differ. Which files both have is not looked up: a rollback may be the way
                 # out of a version whose manifests are damaged.
-                came, went = max(0, -went), max(0, went)
+                came, went = came + max(0, -went), max(0, went)
             elif what == "rows":
                 came, went = came - self.rewritten, went - self.rewritten
             elif went < 0:  # an entry that was made anew knows better how large its file is

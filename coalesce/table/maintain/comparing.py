@@ -99,11 +99,11 @@ def fingerprint(entry: DataFile) -> int:
         for dead in sorted(entry.dead, key=lambda dead: dead.place):
             listed.insert(dead.place, (dead.values, dead.rows))
         bounds = {(column, said.lower, said.upper) for column, said in entry.statistics.items()}
-        rest = entry.physical_key, entry.physical_rows, entry.bytes, entry.spec_id
+        rest = entry.physical_key, entry.physical_rows, entry.bytes, entry.spec_id, entry.ordered
         return hash((tuple(listed), rest, frozenset(bounds)))
     tuples = None if entry.tuples is None else tuple(map(one_nan, entry.tuples))
     key = None if entry.physical_key is None else one_nan(entry.physical_key)  # type: ignore[arg-type]
-    counts = entry.tuple_rows, entry.complete, entry.rows, entry.bytes, entry.spec_id
+    counts = entry.tuple_rows, entry.complete, entry.ordered, entry.rows, entry.bytes, entry.spec_id
     return hash((tuples, key, counts, frozenset(entry.statistics.items())))
 
 

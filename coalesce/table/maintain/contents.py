@@ -120,10 +120,13 @@ def _tuples(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory
         tuple_, count = wrong[0]
         text = f"the file has {truth.get(tuple_, 0):,} rows of {shown([tuple_])}, and its entry says {count:,}"
         yield Difference(kinds.WRONG_COUNT, text)
-    elif found.claims_order and entry.trusted and None not in counts:
+    elif (found.claims_order or entry.ordered) and entry.trusted and None not in counts:
         held = [t for t, n in zip(listed, counts, strict=True) if n]
         if not found.in_runs or held != list(found.tuples):
-            yield Difference(kinds.WRONG_ORDER, "the file says that its rows lie in the order of its entry's tuples")
+            says = "the file says that its rows lie in the order of its entry's tuples"
+            yield Difference(
+                kinds.WRONG_ORDER, says if found.claims_order else "its entry says that its rows lie in tuple order"
+            )
 
 
 def _counts(entry: DataFile) -> Sequence[int | None]:
@@ -247,7 +250,7 @@ def mended(entry: DataFile, found: Contents, most_tuples: int) -> DataFile | Non
     if entry.dead:
         return _mended_with_dead(entry, found, most_tuples)
     if found.tuples is None or len(found.tuples) > most_tuples:
-        unknown = replace(entry, bytes=found.bytes, statistics=found.statistics)
+        unknown = replace(entry, bytes=found.bytes, statistics=found.statistics, ordered=False)
         return unknown if found.tuples is None else replace(unknown, tuples=None, tuple_rows=None, complete=False)
     orderly = found.in_runs or not found.claims_order
     return replace(
@@ -256,6 +259,7 @@ def mended(entry: DataFile, found: Contents, most_tuples: int) -> DataFile | Non
         tuples=found.tuples,
         tuple_rows=found.tuple_rows if orderly else None,
         complete=True,
+        ordered=found.in_runs,
         physical_key=_true_key(entry.physical_key, found.tuples),
         statistics=found.statistics,
     )
@@ -280,6 +284,7 @@ def _mended_with_dead(entry: DataFile, found: Contents, most_tuples: int) -> Dat
         dead=tuple(
             DeadTuple(values=t, rows=n, place=place, since=since[t]) for place, (t, n) in enumerate(told) if t in since
         ),
+        ordered=found.in_runs,
         physical_key=_true_key(entry.physical_key, found.tuples),
         statistics=found.statistics,
     )

@@ -225,8 +225,8 @@ def test_ids_of_dead_rows_are_given_out(table: Table) -> None:
 # --- files that do not lie in order --------------------------------------------------------------------------------
 
 
-def _in_disorder(table: Table, metadata: dict[bytes, bytes]) -> str:
-    """Write the first file again with every other row first."""
+def _in_disorder(table: Table, metadata: dict[bytes, bytes], *, ordered: bool = False) -> str:
+    """Write the first file again with every other row first, and let its entry say that rows are `ordered`, or not."""
     path = on_disk(table)
     found = pq.ParquetFile(path).read()
     order = [*range(1, found.num_rows, 2), *range(0, found.num_rows, 2)]
@@ -234,7 +234,7 @@ def _in_disorder(table: Table, metadata: dict[bytes, bytes]) -> str:
         writer.write_table(found.take(pa.array(order)))
         writer.add_key_value_metadata(metadata)
     entry = table.files()[0].path
-    plant(table, first(lambda f: replace(f, bytes=path.stat().st_size)))
+    plant(table, first(lambda f: replace(f, bytes=path.stat().st_size, ordered=ordered)))
     return entry
 
 
@@ -256,6 +256,31 @@ def test_a_file_that_promises_an_order_it_does_not_have(table: Table) -> None:
     _in_disorder(table, {TUPLE_ORDER: b"true"})
     assert in_newest(table) == [kinds.WRONG_DEAD]
     assert not table.repair().committed
+
+
+def test_an_entry_that_promises_an_order_its_file_does_not_have(table: Table) -> None:
+    """Readers take other rows for the dead ones; a repair lets the entry say nothing, and the tuples tell again."""
+    before = numbers(table)
+    path = _in_disorder(table, {}, ordered=True)
+    assert numbers(table) != before
+    assert in_newest(table) == [kinds.WRONG_ORDER]
+    assert table.repair().committed
+    assert in_newest(table) == []
+    assert numbers(table) == before
+    assert [f.ordered for f in table.files() if f.path == path] == [False]
+
+
+def test_a_repair_says_that_rows_lie_in_order(table: Table) -> None:
+    """An entry that does not say it is sound; one that is made anew does, with the tuples as the file has them."""
+    before = numbers(table)
+    path = table.files()[0].path
+    plant(table, first(lambda f: replace(f, ordered=False)))
+    assert in_newest(table) == []
+    plant(table, lambda files: [_bounds(lower=7)(f) if f.path == path else f for f in files])
+    assert table.repair().committed
+    assert [f.ordered for f in table.files() if f.path == path] == [True]
+    assert in_newest(table) == []
+    assert numbers(table) == before
 
 
 def test_a_file_is_read_once_however_often_it_was_marked(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

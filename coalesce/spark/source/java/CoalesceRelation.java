@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -63,6 +64,13 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
     FileFormat format = ((ExactParquet) fileFormat()).over(files);
     return new CoalesceRelation(
         files, files.partitionSchema(), dataSchema(), bucketSpec(), format, options(), sparkSession());
+  }
+
+  /** The same relation with a further column: the number of each row in its file. */
+  CoalesceRelation numbered() {
+    StructType columns = dataSchema().add(DeadRows.ROW_INDEX, DataTypes.LongType, true);
+    return new CoalesceRelation(
+        location(), super.partitionSchema(), columns, bucketSpec(), fileFormat(), options(), sparkSession());
   }
 
   /** The index, unless someone has put another one in its place. */

@@ -3,87 +3,43 @@ package coalesce.spark;
 import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.And;
-import org.apache.spark.sql.catalyst.expressions.BoundReference;
-import org.apache.spark.sql.catalyst.expressions.CreateStruct$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.Not;
-import org.apache.spark.sql.catalyst.expressions.XxHash64;
-import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.util.collection.OpenHashSet;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.reflect.ClassTag$;
 
 /**
- * The rows that files still hold and the table has no more: the tuples they have, by the number of the file.
+ * The rows that files still hold and the table has no more: by their tuples, or by where they lie in files whose rows are
+ * in the order of tuples.
  *
- * <p>The condition that leaves them out is made of Spark's own expressions and collections, as executors have nothing
- * else. A hash of the file and the tuple decides, if no live tuple of these files has that of a dead one. Where one has,
- * or there are too many to try, the tuples themselves are compared, too. Spark's sets, unlike a list of literals, are
- * called by their class in explain() and take no boxed numbers.
+ * <p>The condition that leaves them out is made of Spark's own expressions, and of collections that executors have.
  */
-final class DeadRows {
+abstract class DeadRows {
+  /** A column that Spark's Parquet reader makes up: the number of the row in its file. */
+  static final String ROW_INDEX = "_tmp_metadata_row_index";
+
   /** What is in use, by a digest of what it was made of: Spark reads twice what it cannot see to be the same. */
   private static final Map KNOWN = new HashMap();
 
-  private final StructType columns; // the number of the file, then what tells its rows
-  private final HashSet files = new HashSet(); // those whose dead tuples are all known here
-  private final OpenHashSet hashes = new org.apache.spark.util.collection.OpenHashSet$mcJ$sp(64, ClassTag$.MODULE$.Long());
-  private final OpenHashSet tuples; // null if the hashes alone tell dead tuples from live ones
+  final StructType columns; // what tells files apart, the same for all rows of one; then what tells its rows
 
-  private DeadRows(StructType columns, String dead, String live) {
+  DeadRows(StructType columns) {
     this.columns = columns;
-    ArrayList places = new ArrayList();
-    for (int i = 0; i < columns.length(); i++) {
-      places.add(new BoundReference(i, columns.apply(i).dataType(), true));
-    }
-    Expression hash = hash(places);
-    Expression tuple = tuple(places);
-    OpenHashSet held = new OpenHashSet(64, ClassTag$.MODULE$.AnyRef());
-    for (Iterator rows = rows(dead); rows.hasNext(); ) {
-      InternalRow row = (InternalRow) rows.next();
-      files.add(Integer.valueOf(row.getInt(0)));
-      hashes.add$mcJ$sp(((Long) hash.eval(row)).longValue());
-      held.add(tuple.eval(row));
-    }
-    boolean told = live != null;
-    for (Iterator rows = rows(told ? live : ""); told && rows.hasNext(); ) {
-      told = !hashes.contains$mcJ$sp(((Long) hash.eval((InternalRow) rows.next())).longValue());
-    }
-    this.tuples = told ? null : held;
   }
 
-  private Iterator rows(String lines) {
-    ArrayList rows = new ArrayList();
-    int start = 0;
-    while (start < lines.length()) {
-      int end = lines.indexOf('\n', start);
-      rows.add(Values.row(lines.substring(start, end), columns));
-      start = end + 1;
-    }
-    return rows.iterator();
-  }
-
-  /** Lines that Python has written, each a row of `columns`; `live` is null if there are too many. */
-  static synchronized DeadRows of(StructType columns, String dead, String live) {
+  /** Texts that Python has written, as `DeadPlaces` takes them if the rows are `placed`, or else `DeadTuples`. */
+  static synchronized DeadRows of(StructType columns, boolean placed, String first, String second) {
     // Told apart: all that a removal changes may be which of the two a line is in.
-    String digest = digest(columns.json() + Filters.END + dead + Filters.END + live);
+    String digest = digest(placed + columns.json() + Filters.END + first + Filters.END + second);
     WeakReference known = (WeakReference) KNOWN.get(digest);
     DeadRows found = known == null ? null : (DeadRows) known.get();
     if (found == null) {
-      found = new DeadRows(columns, dead, live);
+      found = placed ? (DeadRows) new DeadPlaces(columns, first, second) : new DeadTuples(columns, first, second);
       for (Iterator others = KNOWN.values().iterator(); others.hasNext(); ) {
         if (((WeakReference) others.next()).get() == null) {
           others.remove();
@@ -103,48 +59,28 @@ final class DeadRows {
     }
   }
 
-  /** The name of the column that has the number of the file. */
+  /** The name of the column that tells files apart. */
   String number() {
     return columns.apply(0).name();
   }
 
-  /** The names of all columns that `condition` wants, that of the number first. */
+  /** The names of all columns that `condition` wants, that one first. */
   String[] names() {
     return columns.fieldNames();
   }
 
-  /** Whether all is known of the file with this number. */
-  boolean covers(int file) {
-    return files.contains(Integer.valueOf(file));
+  /** Whether the number of the row in its file is one of them, which no file holds. */
+  boolean placed() {
+    return false;
   }
+
+  /** Whether all is known of the file that has its number at this place of `values`. */
+  abstract boolean covers(InternalRow values, int place);
 
   /** That a row is none of these; `attributes` are those of `names`. Never NULL. */
-  Expression condition(List attributes) {
-    ArrayList hash = new ArrayList();
-    hash.add(hash(attributes));
-    Expression hit = contains(hashes, "contains$mcJ$sp", hash);
-    if (tuples == null) {
-      return new Not(hit);
-    }
-    ArrayList tuple = new ArrayList();
-    tuple.add(tuple(attributes));
-    return new Not(new And(hit, contains(tuples, "contains", tuple)));
-  }
+  abstract Expression condition(List attributes);
 
-  private static Expression hash(List key) {
-    return new XxHash64(seq(key), 42L);
-  }
-
-  private static Expression tuple(List key) {
-    return CreateStruct$.MODULE$.apply(seq(key));
-  }
-
-  private static Expression contains(OpenHashSet set, String method, List value) {
-    Literal literal = new Literal(set, new ObjectType(OpenHashSet.class));
-    return new Invoke(literal, method, DataTypes.BooleanType, seq(value), seq(new ArrayList()), true, false, true);
-  }
-
-  private static Seq seq(List list) {
+  static Seq seq(List list) {
     return CollectionConverters.asScala(list).toSeq();
   }
 }

@@ -10,17 +10,21 @@ import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
 import org.apache.spark.sql.sources.SchemaRelationProvider;
+import org.apache.spark.sql.sources.StreamSinkProvider;
 import org.apache.spark.sql.sources.StreamSourceProvider;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Tuple2;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** What `format("coalesce")` and `USING coalesce` mean. */
@@ -29,6 +33,7 @@ public class NativeSource
         SchemaRelationProvider,
         CreatableRelationProvider,
         StreamSourceProvider,
+        StreamSinkProvider,
         DataSourceRegister {
 
   private static final String CREATES = "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand";
@@ -57,7 +62,9 @@ public class NativeSource
   }
 
   public BaseRelation createRelation(SQLContext context, scala.collection.immutable.Map options) {
-    return resolve(context.sparkSession(), options, null);
+    return ChangedRows.areAsked(options)
+        ? (BaseRelation) ChangedRows.of(context.sparkSession(), options)
+        : resolve(context.sparkSession(), options, null);
   }
 
   /** The table has a schema of its own, so a given one counts only where CREATE TABLE is to make a table. */
@@ -65,6 +72,9 @@ public class NativeSource
       SQLContext context, scala.collection.immutable.Map options, StructType schema) {
     if (!options.contains(CreateTables.CREATE) && Callers.include(CREATES)) {
       throw Session.unprepared("CREATE TABLE would make no table");
+    }
+    if (ChangedRows.areAsked(options)) {
+      throw new IllegalArgumentException("the changes of a table have its columns; leave the schema out.");
     }
     return resolve(context.sparkSession(), options, schema);
   }
@@ -95,6 +105,11 @@ public class NativeSource
       String provider,
       scala.collection.immutable.Map options) {
     return TableStream.start(context.sparkSession(), options);
+  }
+
+  public Sink createSink(
+      SQLContext context, scala.collection.immutable.Map options, Seq partitionColumns, OutputMode mode) {
+    return TableSink.of(context.sparkSession(), options, partitionColumns, mode);
   }
 
   /** The relation that reads one version of the table: the one the options name, or the newest. */

@@ -100,6 +100,10 @@ public class PlannedFiles implements FileIndex {
     return (String) table.get("table");
   }
 
+  long version() {
+    return ((Number) table.get("version")).longValue();
+  }
+
   boolean isEstimated() {
     return estimate != null;
   }
@@ -335,7 +339,7 @@ public class PlannedFiles implements FileIndex {
     for (int i = 0; i < count; i++) {
       int end = answer.indexOf(0, start + 1);
       listing.values[i] = Values.row(answer.substring(start + 1, end), constants);
-      if (dead() != null && !dead().covers(listing.values[i].getInt(constants.length() - 1))) {
+      if (dead() != null && !dead().covers(listing.values[i], constants.length() - 1)) {
         throw new IllegalStateException(
             "of a file of the table at " + table() + " it is not known which rows were removed: ask again.");
       }

@@ -10,6 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.FileSourceMetadataAttribute$;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -20,8 +22,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -133,8 +137,8 @@ public class PruneFiles extends Rule {
     }
 
     /**
-     * A scan of files with dead rows, and the filter that leaves those out before another one can fail on them. It has a
-     * further column, the number of the file.
+     * A scan of files with dead rows, and the filter that leaves those out before another one can fail on them. It has
+     * further columns: the number of the file and, if dead rows are told by their places, that of the row.
      */
     private static LogicalPlan alive(LogicalRelation scan, CoalesceRelation relation, Expression condition) {
       DeadRows dead = relation.files().dead();
@@ -143,14 +147,16 @@ public class PruneFiles extends Rule {
       for (int i = 0; i < output.size(); i++) {
         attributes.put(((AttributeReference) output.get(i)).name(), output.get(i));
       }
-      Object number =
-          new AttributeReference(
-              dead.number(),
-              DataTypes.IntegerType,
-              true,
-              Metadata.empty(),
-              NamedExpression$.MODULE$.newExprId(),
-              (Seq) scala.collection.immutable.Nil$.MODULE$);
+      if (dead.placed()) {
+        Expression row = rowIndex(output);
+        if (row == null) {
+          row = attribute(DeadRows.ROW_INDEX, DataTypes.LongType);
+          output.add(row);
+          relation = relation.numbered();
+        }
+        attributes.put(DeadRows.ROW_INDEX, row);
+      }
+      Expression number = attribute(dead.number(), dead.columns.apply(0).dataType());
       output.add(number);
       attributes.put(dead.number(), number);
       ArrayList telling = new ArrayList();
@@ -161,6 +167,30 @@ public class PruneFiles extends Rule {
       Expression lives = dead.condition(telling);
       LogicalPlan part = with(scan, relation, CollectionConverters.asScala(output).toSeq());
       return new Filter(condition == null ? lives : new And(lives, condition), part);
+    }
+
+    private static AttributeReference attribute(String name, DataType type) {
+      return new AttributeReference(
+          name,
+          type,
+          true,
+          Metadata.empty(),
+          NamedExpression$.MODULE$.newExprId(),
+          (Seq) scala.collection.immutable.Nil$.MODULE$);
+    }
+
+    /** The number of the row, if the query asks for it itself, as a part of `_metadata`: Spark reads it only once. */
+    private static Expression rowIndex(List output) {
+      for (int i = 0; i < output.size(); i++) {
+        AttributeReference attribute = (AttributeReference) output.get(i);
+        if (!FileSourceMetadataAttribute$.MODULE$.unapply(attribute).isEmpty()) {
+          Option place = ((StructType) attribute.dataType()).getFieldIndex("row_index");
+          if (place.isDefined()) {
+            return new GetStructField(attribute, ((Integer) place.get()).intValue(), Option.empty());
+          }
+        }
+      }
+      return null;
     }
 
     /** The attribute that has the number of the file; null if the files of the scan have no dead rows. */

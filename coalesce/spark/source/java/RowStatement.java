@@ -5,19 +5,11 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
-import org.apache.spark.sql.catalyst.expressions.InSubquery;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
-import org.apache.spark.sql.catalyst.expressions.Not;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
-import org.apache.spark.sql.catalyst.optimizer.RewriteCorrelatedScalarSubquery$;
-import org.apache.spark.sql.catalyst.optimizer.RewritePredicateSubquery$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -25,22 +17,21 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.ExpressionUtils$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
 
 /** A DELETE, UPDATE or MERGE that Spark has analysed, for Python to carry out. */
 public final class RowStatement {
   private final LogicalPlan plan;
   private final LogicalRelation relation;
-  private final ArrayList subqueries = new ArrayList();
+  private final Subqueries subqueries = new Subqueries();
   private SparkSession session;
 
   private RowStatement(LogicalPlan plan, LogicalRelation relation) {
@@ -71,6 +62,42 @@ public final class RowStatement {
     return ((CoalesceRelation) relation.relation()).files().table();
   }
 
+  /** The version of the table that was the newest when the statement was analysed. */
+  public long version() {
+    return ((CoalesceRelation) relation.relation()).files().version();
+  }
+
+  /** Whether the statement reads the table somewhere else than where it changes it: in its source, or a subquery. */
+  public boolean readsItself() {
+    Readers readers = new Readers(table());
+    plan.transformDownWithSubqueries(readers);
+    return readers.count > 1;
+  }
+
+  /** Counts the scans of a table in a plan, and changes nothing. */
+  private static final class Readers extends AbstractPartialFunction {
+    private final String table;
+    private int count = 0;
+
+    Readers(String table) {
+      this.table = table;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      if (node instanceof LogicalRelation
+          && ((LogicalRelation) node).relation() instanceof CoalesceRelation
+          && table.equals(((CoalesceRelation) ((LogicalRelation) node).relation()).files().table())) {
+        count++;
+      }
+      return false;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      isDefinedAt(node);
+      return otherwise.apply(node);
+    }
+  }
+
   /** "delete", "update" or "merge". */
   public String kind() {
     return plan instanceof DeleteFromTable ? "delete" : plan instanceof UpdateTable ? "update" : "merge";
@@ -82,7 +109,9 @@ public final class RowStatement {
 
   /** The rows that are merged, or null. */
   public Dataset source() {
-    return plan instanceof MergeIntoTable ? rows(((MergeIntoTable) plan).sourceTable()) : null;
+    return plan instanceof MergeIntoTable
+        ? Attributes.rows((org.apache.spark.sql.classic.SparkSession) session, ((MergeIntoTable) plan).sourceTable())
+        : null;
   }
 
   /** When two rows match, or null if there are no others. */
@@ -114,45 +143,12 @@ public final class RowStatement {
    * they are.
    */
   public Dataset shown(Dataset frame) {
-    LogicalPlan child = (LogicalPlan) frame.queryExecution().analyzed();
-    ArrayList columns = new ArrayList();
-    for (int i = 0; i < child.output().size(); i++) {
-      Attribute own = (Attribute) child.output().apply(i);
-      columns.add(i < relation.output().size() ? as(own, (Attribute) relation.output().apply(i)) : own);
-    }
-    return rows(new Project(CollectionConverters.asScala(columns).toSeq(), child));
+    return Attributes.with(relation.output(), frame);
   }
 
-  /**
-   * A frame of all rows that the clauses speak of, with the results of their subqueries in columns beside the others.
-   *
-   * <p>Spark has begun to optimize them, and would not take them for subqueries of a query that is yet to be analysed. So it goes
-   * on: they become joins.
-   */
+  /** A frame of all rows that the clauses speak of, with what they need of subqueries beside the rows. */
   public Dataset ready(Dataset frame) {
-    if (subqueries.isEmpty()) {
-      return frame;
-    }
-    LogicalPlan child = (LogicalPlan) frame.queryExecution().analyzed();
-    ArrayList columns = new ArrayList(CollectionConverters.asJava(child.output()));
-    columns.addAll(subqueries);
-    LogicalPlan plan = new Project(CollectionConverters.asScala(columns).toSeq(), child);
-    plan = RewriteCorrelatedScalarSubquery$.MODULE$.apply(plan);
-    return rows(RewritePredicateSubquery$.MODULE$.apply(plan));
-  }
-
-  private static Alias as(Attribute own, Attribute known) {
-    return named(own, known.name(), known.exprId(), known.qualifier());
-  }
-
-  private static Alias named(Expression value, String name, ExprId id, Seq qualifier) {
-    return new Alias(value, name, id, qualifier, Option.empty(), (Seq) scala.collection.immutable.Nil$.MODULE$);
-  }
-
-  /** Rows of a plan that is analysed, and partly optimized: subqueries in it would not be analysed once more. */
-  private Dataset rows(LogicalPlan analysed) {
-    analysed.setAnalyzed();
-    return Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, analysed);
+    return subqueries.beside(frame);
   }
 
   /** The clauses of a kind, "matched", "not_matched" or "by_source": conditions, names and values, or null for a row that goes. */
@@ -222,26 +218,6 @@ public final class RowStatement {
   }
 
   private Column column(Expression expression) {
-    return ExpressionUtils$.MODULE$.column(withoutSubqueries(expression));
-  }
-
-  /** The expression with columns of `ready` in the place of its subqueries. */
-  private Expression withoutSubqueries(Expression expression) {
-    if (!SubqueryExpression$.MODULE$.hasSubquery(expression)) {
-      return expression;
-    }
-    boolean isNotIn = expression instanceof Not && ((Not) expression).child() instanceof InSubquery;
-    if (isNotIn || expression instanceof InSubquery || expression instanceof SubqueryExpression) {
-      String name = "_subquery_" + subqueries.size();
-      Seq nothing = (Seq) scala.collection.immutable.Nil$.MODULE$;
-      Alias alias = named(expression, name, NamedExpression$.MODULE$.newExprId(), nothing);
-      subqueries.add(alias);
-      return (Expression) alias.toAttribute();
-    }
-    ArrayList children = new ArrayList();
-    for (int i = 0; i < expression.children().size(); i++) {
-      children.add(withoutSubqueries((Expression) expression.children().apply(i)));
-    }
-    return (Expression) expression.withNewChildren(CollectionConverters.asScala(children).toSeq());
+    return ExpressionUtils$.MODULE$.column(subqueries.without(expression));
   }
 }

@@ -13,6 +13,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -39,7 +41,10 @@ public class TableStream implements Source, SupportsTriggerAvailableNow {
     question.put("catalog", Boolean.valueOf(catalog));
     question.put("schema", given);
     this.begun = Bridge.read(Bridge.ask(question, session));
-    this.schema = CoalesceRelation.of(begun, options, session).schema();
+    this.schema =
+        hasChanges()
+            ? (StructType) DataType.fromJson((String) begun.get("schema"))
+            : CoalesceRelation.of(begun, options, session).schema();
   }
 
   /** The stream that `load()` makes: Spark asks for its columns only, and says which ones it was given. */
@@ -92,9 +97,17 @@ public class TableStream implements Source, SupportsTriggerAvailableNow {
     question.put("start", start.isEmpty() ? null : ((Offset) start.get()).json());
     question.put("end", end.json());
     question.put("columns", begun.get("version"));
-    CoalesceRelation files = CoalesceRelation.of(Bridge.read(Bridge.ask(question, session)), options, session);
+    Map answer = Bridge.read(Bridge.ask(question, session));
+    BaseRelation files =
+        hasChanges()
+            ? (BaseRelation) ChangedRows.between(session, question, answer)
+            : CoalesceRelation.of(answer, options, session);
     return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(
         (org.apache.spark.sql.classic.SparkSession) session, LogicalRelation$.MODULE$.apply(files, true));
+  }
+
+  private boolean hasChanges() {
+    return Boolean.TRUE.equals(begun.get("changes"));
   }
 
   public void stop() {}
