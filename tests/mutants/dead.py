@@ -121,8 +121,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="dead: a file none of whose tuples is left stays",
         file="coalesce/table/commit/transaction.py",
-        old='            gone |= to_mark & (numbers(entries.core.column("rows")) == 0)\n',
-        new='            gone |= to_mark & (numbers(entries.core.column("rows")) < 0)\n',
+        old='            gone |= (to_mark | to_move) & (numbers(entries.core.column("rows")) == 0)\n',
+        new='            gone |= (to_mark | to_move) & (numbers(entries.core.column("rows")) < 0)\n',
         tests=(f"{MARKS}::test_the_last_two_tuples_of_a_file_go_at_the_same_time",),
         seen="two removals that together empty a file leave an entry that readers refuse",
     ),

@@ -233,6 +233,19 @@ def column(table: Table, name: str) -> dict[int, Any]:
     return {row["k"]: row[name] for row in found}
 
 
+def test_a_condition_that_is_null_does_not_hold(spark: "SparkSession", events: Table) -> None:
+    """Neither for rows that change or go, nor for rows that come in; the next clause has its turn."""
+    spark.sql(f"UPDATE {NAME} SET n = 1 WHERE info.a > 3")
+    assert column(events, "n") == {i: int(i in (5, 7)) for i in range(8)}
+    spark.sql(
+        f"MERGE INTO {NAME} t USING (SELECT explode(array(0L, 5L, 9L)) AS k, CAST(NULL AS INT) AS n) s ON t.k = s.k"
+        " WHEN MATCHED AND t.info.a > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 2"
+        " WHEN NOT MATCHED AND s.n > 0 THEN INSERT *"
+        " WHEN NOT MATCHED BY SOURCE AND t.info.a < 2 THEN DELETE"
+    )
+    assert column(events, "n") == {0: 2, 2: 0, 3: 0, 4: 0, 6: 0, 7: 1}
+
+
 @pytest.mark.parametrize("work", [HERE, JOBS])
 def test_structs_are_read_as_they_were_written(spark: "SparkSession", events: Table, work: str) -> None:
     """By whichever engine and whatever their members are called by now; a job that changes a file forgets none."""
