@@ -34,7 +34,15 @@ SCHEMA = pa.schema(
         ("info", pa.struct([("a", pa.int32()), ("b", pa.string())])),
     ]
 )
-SPECS = (["app"], ["app"], ["app", "k"], ["day(ts)", "app"], ["bucket(2, k)"], ["truncate(1, app)"], [])
+SPECS: tuple[list[str], ...] = (
+    ["app"],
+    ["app"],
+    ["app", "k"],
+    ["day(ts)", "app"],
+    ["bucket(2, k)"],
+    ["truncate(1, app)"],
+    [],
+)
 APPS = ["A", "a", "", "[#small]", "x%y", None]
 KEYS = (["k"], ["app", "k"], ["k", "app"], ["ts", "app", "k"])
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
@@ -172,9 +180,10 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_committed() -> None:
         table.upsert(rows_of({"app": "A", "k": 1}), ["k", "K"])
     with pytest.raises(SchemaError, match="by which rows cannot be known"):
         table.upsert(rows_of({"app": "A", "x": 1.0}), ["x"])
-    for keys in ([], "k", None):
+    wrong: list[Any] = [[], "k", None]
+    for keys in wrong:
         with pytest.raises((SchemaError, InvalidArgument)):
-            table.upsert(rows_of({"app": "A", "k": 1}), keys)  # type: ignore[arg-type]
+            table.upsert(rows_of({"app": "A", "k": 1}), keys)
     assert table.refresh().version == 1
 
 

@@ -43,19 +43,20 @@ def expected(spark: "SparkSession", before: Mapping[int, Row], spoken: Spoken) -
     for t in before:
         ours = [s for s in source if (t, s) in pairs]
         if ours:
-            acting = [(s, a) for s in ours if (a := _first(told[t, s], spoken.matched, 0)) is not None]
+            chosen = [(s, _first(told[t, s], spoken.matched, 0)) for s in ours]
+            acting = [(s, action) for s, action in chosen if action is not None]
             only_deletes = spoken.matched == (Said(None, None),)
             if len(acting) > 1 and not only_deletes:
                 return None
             for s, action in acting[:1]:
                 _act(outcome, t, spoken.clauses[action], told[t, s], action)
-        elif (action := _first(told[t, NOBODY], spoken.by_source, second)) is not None:
-            _act(outcome, t, spoken.clauses[action], told[t, NOBODY], action)
+        elif (left := _first(told[t, NOBODY], spoken.by_source, second)) is not None:
+            _act(outcome, t, spoken.clauses[left], told[t, NOBODY], left)
     for s in source:
         if not any((t, s) in pairs for t in before):
-            action = _first(told[NOBODY, s], spoken.not_matched, first)
-            if action is not None:
-                outcome.new.append({c: told[NOBODY, s][f"v{action}_{c}"] for c in TYPES})
+            makes = _first(told[NOBODY, s], spoken.not_matched, first)
+            if makes is not None:
+                outcome.new.append({c: told[NOBODY, s][f"v{makes}_{c}"] for c in TYPES})
     return outcome
 
 

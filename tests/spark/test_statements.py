@@ -13,14 +13,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import coalesce
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import AmbiguousMatch, CoalesceError, SchemaError
-from coalesce.model.rule import keep_all, small
+from coalesce.model.rule import RuleRequest, keep_all, small
 from coalesce.table.engine import REMOVALS, Engines
 from coalesce.table.revising import revised
 from coalesce.table.statement import Clause, Star, Statement
@@ -28,6 +28,8 @@ from coalesce.table.table import Table, core_of
 from tests.spark.events import unmanaged
 from tests.spark.statement_model import Outcome, expected, multiset, text
 from tests.spark.statements import SCHEMA, Said, Speaker, Spoken, rows
+from tests.spark.test_native_adopted import SCHEMA as ADOPTED
+from tests.spark.test_native_adopted import adopt
 from tests.support.engines import by_jobs
 from tests.support.examples import examples
 from tests.support.lineage import held
@@ -62,7 +64,8 @@ def made(spark: "SparkSession", directory: Path, rng: Random) -> Table:
         spark=spark,
     )
     if "app" in [f.name for f in table.state.spec.fields]:
-        table.set_rule(rng.choice([small("app"), small("app"), keep_all()]))
+        rules: list[RuleRequest] = [small("app"), small("app"), keep_all()]
+        table.set_rule(rng.choice(rules))
     for _ in range(rng.randint(0, 3)):
         table.append(rows(rng, rng.randint(1, 12)))
     if rng.random() < 0.5:
@@ -170,6 +173,7 @@ def test_any_statements_do_what_they_mean(spark: "SparkSession", tmp_path: Path,
     )
     @given(st.integers(0, 2**32))
     def any_statements(seed: int) -> None:
+        assume(seed)  # which is always the first, and would be the only one
         rng = Random(seed)
         table = made(spark, tmp_path, rng)
         if write is not None:
@@ -240,7 +244,7 @@ def test_a_condition_that_is_null_does_not_hold(spark: "SparkSession", events: T
     spark.sql(
         f"MERGE INTO {NAME} t USING (SELECT explode(array(0L, 5L, 9L)) AS k, CAST(NULL AS INT) AS n) s ON t.k = s.k"
         " WHEN MATCHED AND t.info.a > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 2"
-        " WHEN NOT MATCHED AND s.n > 0 THEN INSERT *"
+        " WHEN NOT MATCHED AND s.n > 0 THEN INSERT (k, n) VALUES (s.k, s.n)"
         " WHEN NOT MATCHED BY SOURCE AND t.info.a < 2 THEN DELETE"
     )
     assert column(events, "n") == {0: 2, 2: 0, 3: 0, 4: 0, 6: 0, 7: 1}
@@ -324,6 +328,51 @@ def test_a_required_column_is_not_given_null(spark: "SparkSession", tmp_path: Pa
     merge.when_not_matched_insert({"k": "s.k"}).execute()
     assert column(table, "more") == {1: 5, 2: 5, 3: 5}
     assert unmanaged(table) == set()
+
+
+def test_more_keys_than_a_predicate_lists(spark: "SparkSession", events: Table) -> None:
+    """A source of thousands of rows, some of which are there."""
+    result = (
+        events.merge(spark.range(3, 3_003), "t.k = s.id")
+        .when_matched_update({"n": "1"})
+        .when_not_matched_insert({"k": "s.id", "app": "'new'"})
+        .execute()
+    )
+    assert (result.rows_updated, result.rows_added) == (5, 2_995)
+    assert sorted(column(events, "n")) == list(range(3_003))
+
+
+def test_a_frame_is_put_in_the_place_of_rows_as_any_rows_are(spark: "SparkSession", events: Table) -> None:
+    """By keys, whatever their case; columns that it lacks stay, and what Arrow refuses is refused."""
+    before = held(events)
+    frame = spark.sql("SELECT 'A' AS APP, explode(array(4L, 9L)) AS K, 5 AS n")
+    result = events.upsert(frame, ["app", "k"])
+    assert (result.rows_updated, result.rows_added) == (1, 1)
+    assert column(events, "n") == {i: 5 if i in (4, 9) else 0 for i in [*range(8), 9]}
+    after = held(events)
+    assert {i: after[i][1]["k"] for i in before} == {i: row["k"] for i, (_, row) in before.items()}
+    assert after[next(i for i, (_, row) in before.items() if row["k"] == 4)][1]["dt"] == DAY
+    with pytest.raises(AmbiguousMatch, match="more than one of the rows"):
+        events.upsert(frame.union(frame), ["app", "k"])
+    with pytest.raises(SchemaError, match="NULL"):
+        events.upsert(spark.sql("SELECT 'A' AS app, CAST(NULL AS BIGINT) AS k"), ["app", "k"])
+    with pytest.raises(SchemaError, match="lack the key 'dt'"):
+        events.upsert(frame, ["dt", "app", "k"])
+
+
+def test_files_that_lack_their_partition_columns(spark: "SparkSession", tmp_path: Path) -> None:
+    """As those of a Hive-style directory do: their rows change, and hold them from then on."""
+    table = coalesce.create(tmp_path / "t", ADOPTED, partition_by=["dt", "app"], rule=small("app"), spark=spark)
+    adopt(table, tmp_path / "t", ["A", "B", None], 2)
+    before = column(table, "app")
+    table.update({"s": "concat(s, '!')", "app": "coalesce(app, 'C')"}, "k % 20 = 1 AND (app IS NULL OR app = 'A')")
+    changed_ = {k for k, app in before.items() if k % 20 == 1 and app in (None, "A")}
+    assert changed_
+    assert column(table, "app") == {k: (app or "C") if k in changed_ else app for k, app in before.items()}
+    assert {k for k, s in column(table, "s").items() if s.endswith("!")} == changed_
+    table.upsert([{"dt": day, "app": "B", "k": k, "s": "z"} for k, day in column(table, "dt").items() if k < 2], ["k"])
+    assert {k: app for k, app in column(table, "app").items() if k < 2} == {0: "B", 1: "B"}
+    assert list(table.check(deep=True)) == []
 
 
 REFUSED = {
