@@ -170,7 +170,7 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_committed() -> None:
     table.append(pa.Table.from_pylist([{"app": "A", "k": 1}], schema=SCHEMA))
     with pytest.raises(SchemaError, match="1 rows have no k: NULL is equal to nothing"):
         table.upsert(rows_of({"app": "A", "k": 1}, {"app": "A", "k": None}), ["k"])
-    with pytest.raises(AmbiguousMatch, match="1 keys stand in more than one of the rows, such as app = 'A', k = 1"):
+    with pytest.raises(AmbiguousMatch, match="keys stand in more than one of the rows, such as app = 'A', k = 1"):
         table.upsert(rows_of({"app": "A", "k": 1}, {"app": "B", "k": 1}, {"app": "A", "k": 1}), ["app", "k"])
     with pytest.raises(SchemaError, match="there is no column 'kk'"):
         table.upsert(rows_of({"app": "A", "k": 1}), ["kk"])
@@ -224,7 +224,8 @@ def test_columns_that_were_renamed_added_and_widened() -> None:
     after = held(table)
     assert {i: after[i] for i in before if i != 1} == {i: before[i] for i in before if i != 1}
     assert after[1] == (table.version, {"tenant": "A", "id": 1, "kept": "r", "more": 5})
-    assert after[10][1] == {"tenant": "Z", "id": 2**40, "kept": None, "more": 6}
+    (new,) = (row for i, (_, row) in after.items() if i not in before)
+    assert new == {"tenant": "Z", "id": 2**40, "kept": None, "more": 6}
     assert sum(len(f.dead) for f in table.files()) == 1
     check_files(core_of(table).storage, table.state, table.files())
 
