@@ -2,22 +2,33 @@
 
 A fence of `python run` is executed; those of one page share their names and a
 working directory, from top to bottom. A fence of `text` right after one is what it prints, sizes in bytes aside.
+The page about SQL has statements in its tables as well, which run with the examples.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SQL = ROOT / "docs" / "sql.md"
 LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_STATEMENT = re.compile(
+    r"^\| `(?P<statement>(?:CREATE|SHOW|DESCRIBE|INSERT|TRUNCATE|ALTER|DROP|CALL|DELETE|UPDATE|MERGE) [^`]+)` \|",
+    re.MULTILINE,
+)
 _LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)(?:#[^)]*)?\)")
 
 
@@ -54,7 +65,9 @@ def without_sizes(text: str) -> str:
 def pages_to_run(with_spark: bool) -> list[Path]:
     """The pages with examples that run, either those that start Spark or those that do not."""
     return [
-        p for p in PAGES if "```python run" in p.read_text() and ("coalesce.session(" in p.read_text()) == with_spark
+        p
+        for p in PAGES
+        if "```python run" in p.read_text() and ("coalesce.session(" in p.read_text()) == with_spark and p != SQL
     ]
 
 
@@ -71,11 +84,30 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     run(page, tmp_path, monkeypatch)
 
 
-def run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the examples of a page in a directory of their own."""
+def test_every_statement_runs(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every example of the page about SQL, and every statement in its tables, from top to bottom."""
+    assert len(statements(SQL)) > 25
+    run(SQL, tmp_path, monkeypatch, lambda statement: spark.sql(statement).collect())
+
+
+def statements(page: Path) -> list[Example]:
+    """The statements that stand first in rows of a page's tables."""
+    text = page.read_text()
+    found = _STATEMENT.finditer(text)
+    return [Example(m["statement"], text.count("\n", 0, m.start()), None) for m in found]
+
+
+def run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, execute: Callable[[str], object] | None = None
+) -> None:
+    """Run the examples of a page in a directory of their own; and its statements, if there is a way to."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for example in examples(page):
+    in_tables = [] if execute is None else statements(page)
+    for example in sorted([*examples(page), *in_tables], key=lambda e: e.line):
+        if execute is not None and example in in_tables:
+            execute(example.code)
+            continue
         printed = StringIO()
         with redirect_stdout(printed):
             # Blank lines in front, so that a failure names the line of the page.

@@ -26,7 +26,7 @@ LAYERS = [
     {"__main__"},
 ]
 # The rooms of `spark/` likewise; `engine` is a module.
-ROOMS = [{"jvm"}, {"translate"}, {"write", "source"}, {"engine"}, {"commands", "connect"}, {"session"}]
+ROOMS = [{"jvm"}, {"translate"}, {"write", "source"}, {"engine"}, {"commands", "connect"}, {"catalog"}, {"session"}]
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

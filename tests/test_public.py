@@ -63,7 +63,7 @@ def test_the_public_names_are_these_and_no_others() -> None:
 
 TABLE = [
     *("location", "version", "schema", "state", "refresh", "at", "history"),
-    *("plan", "scan", "read", "last_scan", "count", "distinct", "min", "max", "partitions", "files"),
+    *("plan", "scan", "read", "changes", "last_scan", "count", "distinct", "min", "max", "partitions", "files"),
     *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
     *("update", "merge", "upsert"),
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),

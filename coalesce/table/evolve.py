@@ -207,6 +207,32 @@ def reorder(head: Version, names: Sequence[str]) -> Version:
     return replace(head, schema=Schema((*front, *rest)))
 
 
+def move_column(head: Version, name: str, *, after: str | None) -> Version:
+    """A column after another one of the same place, or first."""
+    path = path_of(name, head.schema)
+    field = found_at(head.schema.fields, path)
+
+    def move(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
+        others = tuple(f for f in siblings if f.id != field.id)
+        if after is not None and after.lower() == field.name.lower():
+            return siblings
+        place = 0 if after is None else position_of(others, after) + 1
+        return (*others[:place], field, *others[place:])
+
+    return replace(head, schema=Schema(changed_at(head.schema.fields, path[:-1], move)))
+
+
+def comment_column(head: Version, name: str, comment: str) -> Version:
+    """What people are told of a column; an empty text takes it away."""
+    path = path_of(name, head.schema)
+    field = found_at(head.schema.fields, path)
+
+    def tell(siblings: tuple[Field, ...]) -> tuple[Field, ...]:
+        return tuple(replace(f, comment=comment or None) if f.id == field.id else f for f in siblings)
+
+    return replace(head, schema=Schema(changed_at(head.schema.fields, path[:-1], tell)))
+
+
 def widen_column(head: Version, name: str, type_: object) -> Version:
     """A type that holds every value the old one could; files are read through it."""
     path = path_of(name, head.schema)

@@ -336,8 +336,8 @@ MUTANTS = (
     Mutant(
         name="new columns: wider rows are described by the narrower types",
         file="coalesce/table/commit/transaction.py",
-        old="written_for.spec_by_id(spec_id), written_for.schema))\n",
-        new="written_for.spec_by_id(spec_id), self.base.schema))\n",
+        old="        written_for = self.base if version is None else version\n",
+        new="        written_for = self.base\n",
         tests=(NEW_COLUMNS,),
         seen="bounds of rows that widened a column are lost, or wrong, or the write fails",
     ),

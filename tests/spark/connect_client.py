@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import coalesce
-from coalesce.errors import SchemaError
+from coalesce.errors import InvalidArgument, SchemaError
 from coalesce.spark.session.jre import spark_java_home
 from coalesce.table.table import core_of
 from tests.spark.asked import asked, make, read, reads, write
@@ -31,6 +31,10 @@ def main(location: str, place: str, asked_of: Path) -> None:
     )
     answers: dict[str, Any] = {"connect": type(spark).__module__}
     coalesce.attach(spark)
+    try:
+        coalesce.attach(spark, catalog="lake", warehouse=place)
+    except InvalidArgument as error:
+        answers["catalog"] = str(error)
 
     # Wrong rows elsewhere: a filter that leaks into other uses of the frame.
     df = spark.read.format("coalesce").load(location)

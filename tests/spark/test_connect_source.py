@@ -26,8 +26,9 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object]
 
 
 def test_it_is_a_connect_session(connect: tuple[dict[str, object], Path]) -> None:
-    """The session has no JVM to reach."""
+    """The session has no JVM to reach, and so is not given a catalog."""
     assert str(connect[0]["connect"]).startswith("pyspark.sql.connect")
+    assert "its driver is another process" in str(connect[0]["catalog"])
 
 
 def test_right_rows(connect: tuple[dict[str, object], Path]) -> None:

@@ -1,7 +1,7 @@
 """What tests leave behind in the Spark session that they share: nothing, or the next test would find it.
 
-Temporary views are dropped. Tables, databases and settings fail the test that leaves them, and are put back, so that
-no other test fails because of it.
+Temporary views are dropped, and catalogs that were attached are taken away. Tables, databases and other settings fail
+the test that leaves them, and are put back, so that no other test fails because of it.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OWN_DATABASE = "default"
+_CATALOG = "spark.sql.catalog."
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Watch:
             self._spark.sql(f"DROP DATABASE IF EXISTS `{database}` CASCADE")
         for name in sorted(now.settings.keys() | before.settings.keys()):
             old, new = before.settings.get(name), now.settings.get(name)
-            if old != new:
+            if old != new and (old is not None or not name.startswith(_CATALOG)):
                 left.append(f"the setting {name} = {new} (before: {old})")
+            if old != new:
                 self._spark.conf.unset(name) if old is None else self._spark.conf.set(name, old)
         return f"left in the shared session: {', '.join(left)}" if left else None
 

@@ -43,11 +43,16 @@ def columns(spark: SparkSession, location: str, options: Given, time_zone: str) 
     table = Table(storage_at(location, spark), Engines(ArrowEngine()))
     if not given.follows:
         table = table.at(version=given.version, as_of=given.moment(time_zone))
-    fields = [_sql(f, table.schema) for f in table.state.spec.fields]
-    return json.dumps({"schema": spark_schema(table.schema).json(), "fields": fields})
+    return json.dumps(described(table))
 
 
-def _sql(field: PartitionField, schema: Schema) -> str:
+def described(table: Table) -> dict[str, object]:
+    """The columns, as Spark's JSON has them, and the partition fields of a table at its version."""
+    fields = [field_sql(f, table.schema) for f in table.state.spec.fields]
+    return {"schema": spark_schema(table.schema).json(), "fields": fields}
+
+
+def field_sql(field: PartitionField, schema: Schema) -> str:
     """A partition field as PARTITIONED BY takes it: `field_text`, with the column quoted if it has to be."""
     source = schema.by_id(field.source_id)
     return field_text(field, schema if source is None else Schema((replace(source, name=quoted(source.name)),)))

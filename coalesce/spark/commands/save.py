@@ -71,11 +71,8 @@ def save(
     except TableNotFound:
         if how == COLUMNS:
             created(spark, location, df.schema, given)
-            return
-        # Nullable, as Spark saves every file: that a column came from `range` is no promise.
-        table = created(spark, location, nullable(df.schema), given)
-        with _gone_if_it_fails(table):
-            _write(spark, table, df, given, overwrite=given.replace_where is not None)
+        else:
+            create_with(spark, location, df, given)
         return
     if wanted == "error":
         raise TableExists(
@@ -142,9 +139,17 @@ def _time_zone(spark: SparkSession, options: WriteOptions) -> str:
 # --- a new table -------------------------------------------------------------------------------------------------
 
 
+def create_with(spark: SparkSession, location: str, df: DataFrame, options: WriteOptions) -> None:
+    """A new table with these rows; none, if they cannot be written."""
+    # Nullable, as Spark saves every file: that a column came from `range` is no promise.
+    table = created(spark, location, nullable(df.schema), options)
+    with _gone_if_it_fails(table):
+        _write(spark, table, df, options, overwrite=options.replace_where is not None)
+
+
 def created(spark: SparkSession, location: str, schema: StructType, options: WriteOptions) -> Table:
-    """A new table, as the options describe it."""
-    size, rule, partition_by, properties = options.target_file_size, _rule(options), options.partition_by, {}
+    """A new, empty table, as the options describe it."""
+    size, rule, partition_by, properties = options.target_file_size, rule_of(options), options.partition_by, {}
     if options.like is not None:
         model = opened(spark, options.like, options).state
         partition_by = tuple(field_text(f, model.schema) for f in model.spec.fields)
@@ -180,7 +185,8 @@ def _gone_if_it_fails(table: Table) -> Iterator[None]:
         raise
 
 
-def _rule(options: WriteOptions) -> RuleRequest | None:
+def rule_of(options: WriteOptions) -> RuleRequest | None:
+    """The rule that the options ask for, if they do."""
     if options.small_columns is None:
         return None
     return small(*options.small_columns, below=DEFAULT_BELOW if options.small_below is None else options.small_below)
@@ -199,7 +205,7 @@ def check_same_table(table: Table, options: WriteOptions) -> None:
             f"the table is partitioned by {', '.join(own) or 'nothing'}, not by {', '.join(named)}; leave "
             "partitionBy out, or change the table with evolve()."
         )
-    rule, size = _rule(options), options.target_file_size
+    rule, size = rule_of(options), options.target_file_size
     if rule is not None and resolve(rule, version.rule.rule_id, version.spec, version.schema) != version.rule:
         raise SpecError(
             "the table has another rule than smallColumns and smallBelow say; leave them out, or change the table with "

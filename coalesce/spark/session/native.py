@@ -15,6 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError, SparkUnavailable
+from coalesce.spark.catalog import answers, metadata_tables, procedures, writes
 from coalesce.spark.commands import feed, sink, statements
 from coalesce.spark.commands.create import columns, create_if_absent
 from coalesce.spark.commands.save import insert, opened, save
@@ -108,6 +109,16 @@ def _truncate(question: dict[str, Any], spark: SparkSession) -> str:
     return ""
 
 
+def _write(question: dict[str, Any], dataset: Any) -> str:
+    writes.write(question, _frame(dataset))
+    return ""
+
+
+def _stage(question: dict[str, Any], subject: Any) -> str:
+    frame = _frame(subject) if question["rows"] else None
+    return writes.stage(question, _session(subject) if frame is None else frame.sparkSession, frame)
+
+
 def _statement(question: dict[str, Any], statement: Any) -> str:
     statements.run(_session(statement.session()), question["table"], statement, question["options"])
     return ""
@@ -130,6 +141,11 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "save": _save,
     "columns": _of_session(_columns),
     "truncate": _of_session(_truncate),
+    "catalog": _of_session(answers.answer),
+    "write": _write,
+    "stage": _stage,
+    "metadata": lambda question, taker: metadata_tables.rows(question, _session(taker.session()), taker),
+    "procedure": lambda question, taker: procedures.call(question, _session(taker.session()), taker),
     "statement": _statement,
     "begin": _of_session(stream.begin),
     "newest": _of_session(stream.newest),

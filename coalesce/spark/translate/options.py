@@ -30,6 +30,7 @@ Given = Mapping[str, str | None]
 VERSION: Final = "version"
 CREATE: Final = "coalesce.create"  # by which `CreateTables.java` says how a table is to be made:
 COLUMNS: Final = "columns"  # ... of the columns given, or otherwise in this save mode
+AT: Final = "coalesce.version"  # which version Spark has found the SQL to mean, before it asks for the rows
 LIKE: Final = "coalesce.like"  # which table a new one is to be like
 PROPERTIES: Final = "coalesce.properties"  # those of TBLPROPERTIES that are the table's own, as JSON
 PARTITION_COLUMNS: Final = "__partition_columns"  # where Spark puts what partitionBy was given
@@ -118,6 +119,7 @@ _VERBATIM: Final = frozenset({"path", "where", "replacewhere", "txnappid"})  # t
 _SPARKS: Final = {
     "path": frozenset(Use),
     PARTITION_COLUMNS: frozenset(_INTO),
+    AT: frozenset({Use.TABLE}),
     CREATE: frozenset({Use.TABLE}),
     LIKE: frozenset({Use.TABLE}),
     PROPERTIES: frozenset({Use.TABLE}),
@@ -208,6 +210,8 @@ class ChangeOptions:
 def read_options(given: Given, source: Source = Source.NATIVE, *, catalog: bool = False) -> ReadOptions:
     """The options of a read, checked; from the `catalog` those come along that a table was created with."""
     options = _checked(given, Use.TABLE if catalog else Use.READ, source)
+    if AT in options:  # what VERSION AS OF, or an option of the same meaning, has been understood as
+        options = {VERSION: options[AT], **{n: v for n, v in options.items() if n not in map(str.lower, _TRAVEL)}}
     version, as_of = _either(options, "version", "versionAsOf"), _either(options, "asOf", "timestampAsOf")
     if version is not None and as_of is not None:
         raise _refusal("version and asOf are two answers; give one.")
@@ -241,7 +245,7 @@ def sink_options(given: Given) -> WriteOptions:
 
 def _write_options(options: dict[str, str], source: Source, overwrite: bool, catalog: bool) -> WriteOptions:
     for name in _TRAVEL:
-        if name.lower() in options:
+        if name.lower() in options or AT in options:
             raise _refusal(_misplaced(_KNOWN[name.lower()], Use.WRITE))
     where, mode = options.get("replacewhere"), _choice(options, "partitionOverwriteMode", ("static", "dynamic"))
     outside = _flag(options, "allowOutside")

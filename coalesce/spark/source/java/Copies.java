@@ -4,7 +4,7 @@ import java.lang.reflect.Constructor;
 import java.util.Map;
 import scala.Product;
 
-/** Copies of Spark's case classes. Which members they have, differs between releases. */
+/** Copies of Spark's case classes, and new ones. Which members they have, differs between releases. */
 final class Copies {
   private Copies() {}
 
@@ -26,5 +26,24 @@ final class Copies {
       }
     }
     throw new IllegalStateException(product.getClass().getName() + " has no constructor for all its members.");
+  }
+
+  /** A new one: of its members the first ones are given, and the others are what the class says unless they are. */
+  static Object made(Class kind, Object[] first) {
+    try {
+      Class companion = Class.forName(kind.getName() + "$", true, kind.getClassLoader());
+      Object module = companion.getField("MODULE$").get(null);
+      Constructor constructor = kind.getConstructors()[0];
+      Object[] members = new Object[constructor.getParameterTypes().length];
+      for (int i = 0; i < members.length; i++) {
+        members[i] =
+            i < first.length
+                ? first[i]
+                : companion.getMethod("apply$default$" + (i + 1), new Class[0]).invoke(module, new Object[0]);
+      }
+      return constructor.newInstance(members);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
   }
 }

@@ -127,7 +127,7 @@ public class CreateTables extends Rule {
         names(columns));
   }
 
-  private static scala.collection.immutable.Map scala(Map map) {
+  static scala.collection.immutable.Map scala(Map map) {
     return scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(map));
   }
 

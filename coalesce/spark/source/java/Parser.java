@@ -10,14 +10,19 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.CreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.CreateTableAsSelect;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedTableSpec;
+import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.internal.SessionState;
 import scala.Product;
 import scala.collection.immutable.Seq;
@@ -75,6 +80,15 @@ final class Parser implements InvocationHandler {
   }
 
   private static Object without(Object plan) {
+    if (plan instanceof MergeIntoTable) {
+      return unprivileged((MergeIntoTable) plan);
+    }
+    if (plan instanceof ExplainCommand) {
+      return inside((Product) plan, "logicalPlan", ((ExplainCommand) plan).logicalPlan());
+    }
+    if (plan instanceof UnresolvedWith) {
+      return inside((Product) plan, "child", ((UnresolvedWith) plan).child());
+    }
     if (plan instanceof CreateTable) {
       CreateTable command = (CreateTable) plan;
       return without((Product) plan, command.partitioning(), command.tableSpec());
@@ -84,6 +98,35 @@ final class Parser implements InvocationHandler {
       return without((Product) plan, command.partitioning(), command.tableSpec());
     }
     return plan;
+  }
+
+  private static Object inside(Product plan, String member, Object child) {
+    Object changed = without(child);
+    if (changed == child) {
+      return plan;
+    }
+    HashMap changes = new HashMap();
+    changes.put(member, changed);
+    return Copies.changed(plan, changes);
+  }
+
+  /** A MERGE whose table is resolved as one that is read: an INSERT's table is another thing, see `Warehouse`. */
+  private static Object unprivileged(MergeIntoTable merge) {
+    HashMap changes = new HashMap();
+    Object target = merge.targetTable();
+    boolean named = target instanceof SubqueryAlias;
+    Object relation = named ? ((SubqueryAlias) target).child() : target;
+    if (!(relation instanceof UnresolvedRelation)) {
+      return merge;
+    }
+    Object cleared = ((UnresolvedRelation) relation).clearWritePrivileges();
+    if (named) {
+      changes.put("child", cleared);
+      cleared = Copies.changed((Product) target, changes);
+      changes.clear();
+    }
+    changes.put("targetTable", cleared);
+    return Copies.changed((Product) merge, changes);
   }
 
   private static Object without(Product command, Seq partitioning, Object spec) {
@@ -114,6 +157,19 @@ final class Parser implements InvocationHandler {
     changes.put("tableSpec", described);
     changes.put("partitioning", (Seq) scala.collection.immutable.Nil$.MODULE$);
     return Copies.changed(command, changes);
+  }
+
+  /** Transforms as a table's spec has them; refused if it could not have one of them. */
+  static List texts(Transform[] transforms, String table) {
+    ArrayList texts = new ArrayList();
+    for (int i = 0; i < transforms.length; i++) {
+      String text = text(transforms[i]);
+      if (text == null) {
+        throw TableCommands.refused(transforms[i].describe(), table, CreateTables.BUCKETS);
+      }
+      texts.add(text);
+    }
+    return texts;
   }
 
   /** A transform as a table's spec has it, such as day(ts); null if it is none that a table could have. */

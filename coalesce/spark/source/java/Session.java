@@ -43,9 +43,13 @@ public final class Session {
     RelationCache.install(session);
     Catalog.install(session);
     Parser.install(session);
+    WarehouseCommands.install(session);
     if (EXTENDED.put(classic.extensions(), Boolean.TRUE) == null) {
       classic.extensions().injectOptimizerRule(new Later());
       classic.extensions().injectParser(new LaterParser());
+      classic.extensions().injectHintResolutionRule(new LaterRule(new InsertTargets()));
+      classic.extensions().injectResolutionRule(new LaterRule(new WarehouseNames()));
+      classic.extensions().injectPostHocResolutionRule(new LaterRule(new WarehouseCommands()));
     }
   }
 
@@ -84,6 +88,19 @@ public final class Session {
   private static final class LaterParser extends AbstractFunction2 {
     public Object apply(Object session, Object parser) {
       return Parser.over(parser);
+    }
+  }
+
+  /** And an analyzer: one of its rules. */
+  private static final class LaterRule extends AbstractFunction1 {
+    private final Rule rule;
+
+    LaterRule(Rule rule) {
+      this.rule = rule;
+    }
+
+    public Object apply(Object session) {
+      return rule;
     }
   }
 
