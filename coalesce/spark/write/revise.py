@@ -403,7 +403,7 @@ class FoundFrame:
         )
         if parts:
             rows = self._kept(session, parts, acted).unionByName(rows)
-        # Once more: what two sides have of one type, Spark merges, and forgets the ids of members over it.
+        # Once more: where two sides differ in what may be NULL, Spark merges their types, and ids of members get lost.
         rows = rows.select(*(_in_files(f) for f in schema), ROW_ID, ROW_VERSION)
         nulls = tuple(
             broken
