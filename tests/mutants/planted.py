@@ -1,6 +1,6 @@
 """Every bug there is to plant."""
 
-from tests.mutants import compaction, dead, files, planning, retention, soundness, spark, tables
+from tests.mutants import compaction, dead, files, planning, retention, revisions, soundness, spark, tables
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -9,6 +9,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *files.MUTANTS,
     *compaction.MUTANTS,
     *dead.MUTANTS,
+    *revisions.MUTANTS,
     *soundness.MUTANTS,
     *retention.MUTANTS,
     *spark.MUTANTS,

@@ -26,7 +26,7 @@ RULES: list[RuleRequest] = [keep_all(), small("app"), group("app", {"[#few]": ["
 BUCKET = "bucket(3, id)"
 KINDS = [
     *("append", "append", "delete", "delete below", "overwrite", "overwrite_partitions", "drop_partition"),
-    *("set_rule", "evolve", "compact", "rollback"),
+    *("set_rule", "evolve", "compact", "rollback", "upsert", "upsert"),
 ]
 
 Rows = frozenset[tuple[int, str]]
@@ -145,6 +145,13 @@ class World:
                 self.effects[result.version] = lambda past: frozenset(
                     row for row in past[-1] if partition(row, bucketed) not in gone
                 ).union(rows)
+            case "upsert":
+                by_id = {(step.number * 2 + place) % (self.next_id + 1): app for place, app in enumerate(apps)}
+                self.next_id = max(self.next_id, max(by_id) + 1)
+                result = table.upsert(events(list(by_id.values()), list(by_id)), ["id"])
+                self.effects[result.version] = lambda past: frozenset(
+                    row for row in past[-1] if row[0] not in by_id
+                ).union(by_id.items())
             case "drop_partition":
                 result = table.drop_partition(app=apps[0])
                 self.effects[result.version] = lambda past: without(past[-1], apps[:1])
@@ -213,6 +220,9 @@ APPENDED = Step("append", ("A", "B", ""))
     [Step("set_rule"), Step("compact", interruptions=tuple((n, Step("delete", ("B",))) for n in (6, 9, 14)))], "auto"
 )
 @example([Step("overwrite_partitions", ("A", "B"), interruptions=((n, Step("evolve")),)) for n in range(1, 12)], "auto")
+@example([Step("upsert", ("A", "C"), interruptions=((n, Step("upsert", ("B", "A"))),)) for n in range(1, 24)], "mark")
+@example([Step("upsert", ("A", "B"), 1, ((n, Step("compact")), (n + 2, APPENDED))) for n in range(1, 20, 2)], "auto")
+@example([Step("upsert", ("B",), 1, ((n, Step("rollback", number=n % 3)),)) for n in range(1, 16)], "mark")
 @example([Step("rollback", number=1, interruptions=((n, APPENDED),)) for n in range(1, 9)], "auto")
 def test_every_version_is_what_its_operation_made_of_the_one_before(begun: list[Step], remove_by: str) -> None:
     """Operations of several objects of one table, one inside the other, in any place."""

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from coalesce.errors import CoalesceError
 from coalesce.predicate.expr import And
+from coalesce.predicate.names import dotted
 from coalesce.predicate.normalize import has_opaque
 from coalesce.spark.commands.save import opened
 from coalesce.spark.engine import SparkEngine
@@ -50,6 +51,7 @@ def _changes(spark: SparkSession, statement: Any) -> Changes:
         not_matched=_clauses(statement, "not_matched"),
         by_source=_clauses(statement, "by_source"),
         shown=lambda frame: DataFrame(statement.shown(frame._jdf), frame.sparkSession),
+        ready=lambda frame: DataFrame(statement.ready(frame._jdf), frame.sparkSession),
         columns=tuple(statement.names()),
         version=statement.version() if statement.readsItself() else None,
     )
@@ -65,7 +67,7 @@ def _change(condition: Any, names: Any, values: Any) -> Change:
         return Change(when, None)
     given: dict[str, Column] = {}
     for parts, value in zip(names, values, strict=True):
-        name = ".".join(parts)
+        name = dotted(tuple(parts))
         if name in given:
             raise CoalesceError(f"column {name!r} is assigned two values; assign one.")
         given[name] = Column(value)

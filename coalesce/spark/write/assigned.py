@@ -8,7 +8,8 @@ from pyspark.sql import types as spark
 
 from coalesce.errors import SchemaError
 from coalesce.model.schema import Schema
-from coalesce.model.types import Field, is_atomic
+from coalesce.model.types import Field, StructType, is_atomic
+from coalesce.predicate.names import parts_of
 from coalesce.spark.jvm.catalyst import is_stored, stored
 from coalesce.spark.translate.schema import nullable, spark_type
 from coalesce.spark.write.conform import converted, missing, type_problems
@@ -76,17 +77,39 @@ def by_column(schema: Schema, values: Mapping[str, Column], own: Own) -> dict[in
     found: dict[int, Column] = {}
     parts: set[int] = set()
     for name, value in values.items():
-        field = schema.find(name)
-        root, _, member = name.partition(".")
-        if field is None and member:
-            struct = schema.field(root)
-            if struct.id in found and struct.id not in parts:
-                raise SchemaError(f"column {struct.name!r} and its member {name!r} are both given values; give one.")
-            parts.add(struct.id)
-            found[struct.id] = found.get(struct.id, own(struct)).withField(member, value)
+        root, *members = _path(schema, name)
+        field = schema.field(root)
+        if members and isinstance(field.type, StructType):
+            if field.id in found and field.id not in parts:
+                raise SchemaError(f"column {field.name!r} and its member {name!r} are both given values; give one.")
+            parts.add(field.id)
+            found[field.id] = _with_member(found.get(field.id, own(field)), field.type, members, value, name)
             continue
-        field = schema.field(name)
+        if members:
+            raise SchemaError(f"column {field.name!r} is {field.type} and has no member {name!r}; name a column.")
         if field.id in found:
             raise SchemaError(f"column {field.name!r} is given two values; give one.")
         found[field.id] = value
     return found
+
+
+def _path(schema: Schema, name: str) -> tuple[str, ...]:
+    """The names of a column and of members in it; a column may have dots in its own."""
+    parts = parts_of(name)
+    if schema.find(name) is None:
+        return (name,) if parts is None else parts
+    if parts is not None and len(parts) > 1:
+        root = schema.find(parts[0])
+        if root is not None and isinstance(root.type, StructType):
+            raise SchemaError(f"{name!r} may be a column, or a member of {root.name!r}; write the column as `{name}`.")
+    return (name,)
+
+
+def _with_member(struct: Column, type_: StructType, path: Sequence[str], value: Column, name: str) -> Column:
+    """The struct with another value in it. One that is NULL becomes one whose other members are, as in Spark."""
+    own = next((f for f in type_.fields if f.name.lower() == path[0].lower()), None)
+    if own is None or (len(path) > 1 and not isinstance(own.type, StructType)):
+        raise SchemaError(f"there is no member {name!r} that could be given a value.")
+    if len(path) > 1 and isinstance(own.type, StructType):
+        value = _with_member(struct.getField(own.name), own.type, path[1:], value, name)
+    return F.struct(*((value if f is own else struct.getField(f.name)).alias(f.name) for f in type_.fields))

@@ -72,8 +72,9 @@ class Change:
 class Changes:
     """A statement as Spark understands it: its clauses, by kind, and the frames that they speak of.
 
-    `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `columns`
-    are those that they were analysed for, if they were; `version` is that of the table, if they read it besides.
+    `shown` is how they want to see the rows of the table: with attributes, or under a name, that they know. `ready`
+    adds to these, with the source's beside them, what clauses need besides. `columns` are those that they were analysed
+    for, if they were; `version` is that of the table, if they read it besides.
     """
 
     source: DataFrame | None
@@ -82,6 +83,7 @@ class Changes:
     not_matched: tuple[Change, ...] = ()
     by_source: tuple[Change, ...] = ()
     shown: Callable[[DataFrame], DataFrame]
+    ready: Callable[[DataFrame], DataFrame] = lambda frame: frame
     columns: tuple[str, ...] | None = None
     version: int | None = None
 
@@ -149,7 +151,7 @@ class FrameRevision:
             wheres = [change.condition for change in changes.by_source if change.condition is not None]
             if len(wheres) < len(changes.by_source):
                 return TRUE
-            frame = target.filter(reduce(Column.__or__, wheres))
+            frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
         else:
             assert changes.on is not None
             frame = target.join(source, changes.on, "inner")
@@ -198,7 +200,8 @@ class FrameRevision:
         else:
             joined = target.join(source, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
         action = F.col(self._named("action"))
-        judged = joined.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
+        ready = changes.ready(joined)
+        judged = ready.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
         given = [_listed(change.values, version.schema) for change in changes.all]
         assigned = Assigned(judged, version.schema, given, self._is_new, self._own)
         goes = [number for number, change in enumerate(changes.all) if change.values is None]
@@ -303,7 +306,7 @@ def _collected(revision: FrameRevision, snapshot: Snapshot, plan: Plan, acted: p
         if len(same) and not revision.changes.may_match_twice:
             raise _ambiguous(file.path, int(places[rows][same[0]]))
         once = np.delete(rows, same)
-        tuples = tuples_in(before.take(pa.array(once)), file, snapshot.version)
+        tuples = tuples_in(_taken(before, once), file, snapshot.version)
         changed.append(Changed(file, places[once], ~goes[once], tuples))
         order.append(once[~goes[once]])
     stay = pa.array(np.concatenate([np.empty(0, np.int64), *order]))
@@ -318,6 +321,11 @@ def _as_before(acted: pa.Table, version: Version) -> pa.Table:
     sources = sources_of(version)
     own = acted.select([f"o{f.id}" for f in sources]).rename_columns([f.name for f in sources])
     return conform(own, Schema(tuple(sources))) if sources else bare_rows(acted.num_rows)
+
+
+def _taken(rows: pa.Table, places: Positions) -> pa.Table:
+    """Some of the rows. Of a table without columns Arrow would forget how many that are."""
+    return rows.take(pa.array(places)) if rows.num_columns else bare_rows(len(places))
 
 
 def _by_file(files: Sequence[str], names: pa.ChunkedArray, places: Positions) -> list[Positions]:
@@ -379,7 +387,7 @@ class FoundFrame:
         rows = _as_before(found, version)
         by_file = _by_file(list(files), found.column(FILE), np.zeros(found.num_rows, np.int64))
         return {
-            uri: tuples_in(rows.take(pa.array(own)), file, version)
+            uri: tuples_in(_taken(rows, own), file, version)
             for (uri, file), own in zip(files.items(), by_file, strict=True)
         }
 
@@ -389,12 +397,14 @@ class FoundFrame:
         schema = self.snapshot.version.schema
         acted = in_session(self.acted, session)
         rows = acted.filter(F.col(ROW).isNull()).select(
-            *(F.col(name_of(f)) for f in schema),
+            *(_in_files(f) for f in schema),
             F.lit(None).cast("bigint").alias(ROW_ID),
             F.lit(None).cast("bigint").alias(ROW_VERSION),
         )
         if parts:
             rows = self._kept(session, parts, acted).unionByName(rows)
+        # Once more: where two sides differ in what may be NULL, Spark merges their types, and ids of members get lost.
+        rows = rows.select(*(_in_files(f) for f in schema), ROW_ID, ROW_VERSION)
         nulls = tuple(
             broken
             for f in schema
@@ -410,7 +420,7 @@ class FoundFrame:
             {"uri": [uris[p.file.path] for p in parts], "number": pa.array(range(len(parts)), pa.int32())}
         )
         named = F.broadcast(session.createDataFrame(numbers))
-        new = [F.col(name_of(f)).alias(f"n{f.id}") for f in schema]
+        new = [_in_files(f).alias(f"n{f.id}") for f in schema]
         once = acted.filter(F.col(ROW).isNotNull()).dropDuplicates([FILE, ROW])
         changes = once.join(named, F.col(FILE) == F.col("uri")).select(
             F.col("number"), F.col(ROW).alias("place"), F.col(GOES), *new
@@ -423,3 +433,8 @@ class FoundFrame:
             F.col(ROW_ID),
             F.when(~is_changed, F.col(ROW_VERSION)).alias(ROW_VERSION),
         )
+
+
+def _in_files(field: Field) -> Column:
+    """A column with the members of its structs as data files have them: by other names, if need be, and with ids."""
+    return F.col(name_of(field)).cast(spark_type(field.type, physical=True)).alias(name_of(field))

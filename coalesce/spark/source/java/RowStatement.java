@@ -25,13 +25,13 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /** A DELETE, UPDATE or MERGE that Spark has analysed, for Python to carry out. */
 public final class RowStatement {
   private final LogicalPlan plan;
   private final LogicalRelation relation;
+  private final Subqueries subqueries = new Subqueries();
   private SparkSession session;
 
   private RowStatement(LogicalPlan plan, LogicalRelation relation) {
@@ -146,6 +146,11 @@ public final class RowStatement {
     return Attributes.with(relation.output(), frame);
   }
 
+  /** A frame of all rows that the clauses speak of, with what they need of subqueries beside the rows. */
+  public Dataset ready(Dataset frame) {
+    return subqueries.beside(frame);
+  }
+
   /** The clauses of a kind, "matched", "not_matched" or "by_source": conditions, names and values, or null for a row that goes. */
   public List clauses(String kind) {
     ArrayList found = new ArrayList();
@@ -169,7 +174,7 @@ public final class RowStatement {
     return found;
   }
 
-  private static Object[] clause(MergeAction action) {
+  private Object[] clause(MergeAction action) {
     if (action instanceof DeleteAction) {
       return new Object[] {column(action.condition()), null, null};
     }
@@ -182,7 +187,7 @@ public final class RowStatement {
     throw new UnsupportedOperationException("MERGE INTO has a clause that is not known here: " + action + ".");
   }
 
-  private static Object[] clause(Option condition, Seq assignments) {
+  private Object[] clause(Option condition, Seq assignments) {
     ArrayList names = new ArrayList();
     ArrayList values = new ArrayList();
     for (int i = 0; i < assignments.size(); i++) {
@@ -208,11 +213,11 @@ public final class RowStatement {
     return parts;
   }
 
-  private static Column column(Option expression) {
+  private Column column(Option expression) {
     return expression.isEmpty() ? null : column((Expression) expression.get());
   }
 
-  private static Column column(Expression expression) {
-    return ExpressionUtils$.MODULE$.column(expression);
+  private Column column(Expression expression) {
+    return ExpressionUtils$.MODULE$.column(subqueries.without(expression));
   }
 }
