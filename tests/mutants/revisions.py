@@ -73,7 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="statement: files that jobs write lose the members of structs",
-        file="coalesce/spark/write/revise.py",
+        file="coalesce/spark/write/found.py",
         old="    return F.col(name_of(field)).cast(spark_type(field.type, physical=True)).alias(name_of(field))\n",
         new="    return F.col(name_of(field)).cast(nullable(spark_type(field.type))).alias(name_of(field))\n",
         tests=(f"{STATEMENTS}::test_structs_are_read_as_they_were_written",),
