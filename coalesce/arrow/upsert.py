@@ -1,7 +1,7 @@
 """Rows that take the place of those with the same keys, or come in if there are none; found without a JVM."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +57,7 @@ class Upsert:
         known = np.zeros(keyed.rows.num_rows, np.bool_)
         for match in found:
             known[match.sources] = True
+        keyed.check_new(int((~known).sum()), version)
         return FoundRows(snapshot, [match.changed for match in found], rows, keyed.rows.filter(pa.array(~known)))
 
     def _keyed(self, version: Version) -> "_Keyed":
@@ -83,9 +84,11 @@ class _Keyed:
     @staticmethod
     def of(data: pa.Table, version: Version, names: Sequence[str]) -> "_Keyed":
         schema = version.schema
-        rows = conform(data, schema, version.spec)
         found, _ = matched(schema.fields, data.column_names, "")
         given = frozenset(f.id for f, place in zip(schema.fields, found, strict=True) if place is not None)
+        # What rows that are there hold need not be brought again; of new ones it is asked when it is known which are.
+        asked = Schema(tuple(f if f.id in given else replace(f, required=False) for f in schema))
+        rows = conform(data, asked)
         keys = tuple(_key(schema, name, given) for name in names)
         if not keys or len({key.id for key in keys}) < len(keys):
             raise SchemaError("say by which columns rows are known, each once: upsert(rows, keys=['id']).")
@@ -111,6 +114,15 @@ class _Keyed:
             first = int(np.flatnonzero(self._codes == codes[counts > 1][0])[0])
             named = ", ".join(f"{key.name} = {_shown(key, self.rows, first)}" for key in self.keys)
             raise AmbiguousMatch(f"keys stand in more than one of the rows, such as {named}; which one is meant?")
+
+    def check_new(self, count: int, version: Version) -> None:
+        """Refuse rows that are new and lack a column that a new row has to have."""
+        needed = {f.id for f in self.schema if f.required} | set(version.spec.sources)
+        lacking = [f.name for f in self.schema if f.id in needed - self.given and f.default is None]
+        if count and lacking:
+            raise SchemaError(
+                f"{count:,} of the rows are new, and a new row needs the column {lacking[0]!r}, which they lack."
+            )
 
     def sources(self, columns: Sequence[pa.ChunkedArray]) -> Codes:
         """For rows of the table, by their keys, the number of the row that takes their place; -1 where none does."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from coalesce.arguments import check_flag, check_integer, check_settings
 from coalesce.errors import InvalidArgument, SchemaError
+from coalesce.model.schema import Schema
 from coalesce.model.spec import field_text
 from coalesce.model.values import FieldValues
 from coalesce.predicate.expr import TRUE
@@ -250,13 +251,15 @@ def replaced_by(
     """Replace all rows and columns by those of `data`, in one commit; without `partition_by` the fields stay."""
 
     def stage(transaction: Transaction) -> None:
-        base, columns = transaction.base, core.engines.for_data(data).infer_schema(data)
+        base, given = transaction.base, core.engines.for_data(data).infer_schema(data)
+        # As in a table that a save creates: what rows happen to promise, later ones need not keep.
+        columns = Schema(tuple(replace(field, required=False) for field in given))
         fields = partition_by
         if fields is None:
             fields = [field_text(field, base.schema) for field in base.spec.fields]
         version = replaced(base, columns, fields)
         transaction.exclusive = True
-        transaction.change(lambda head: replaced(head, columns, fields))
+        transaction.change(lambda _: version)  # made once: columns get names of their own by chance
         transaction.replace_manifests(())
         transaction.add(core.data_files(core.snapshot(layout, version), data), version)
 

@@ -245,3 +245,15 @@ def test_files_whose_tuples_nobody_knows_are_written_again() -> None:
     assert {i: row["x"] for i, (_, row) in after.items()} == {i: 9.0 if i == 3 else None for i in before}
     assert file.path not in {f.path for f in table.files()}
     assert not any(f.dead for f in table.files())
+
+
+def test_columns_that_rows_lack_stay_also_those_that_new_rows_need(tmp_path: Path) -> None:
+    """A partition column need not be brought for rows that are there; a new row without it is refused."""
+    schema = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
+    table = coalesce.create(tmp_path, schema, partition_by=["p"])
+    table.append([{"id": 1, "v": 1, "p": "a"}])
+    table.upsert([{"id": 1, "v": 22}], keys=["id"])
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "v": 22, "p": "a"}]
+    with pytest.raises(SchemaError, match="1 of the rows are new, and a new row needs the column 'p'"):
+        table.upsert([{"id": 1, "v": 3}, {"id": 2, "v": 3}], keys=["id"])
+    assert table.version == 2

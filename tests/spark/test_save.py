@@ -125,6 +125,9 @@ def test_columns_are_replaced_by_those_of_the_rows(session: "SparkSession", tmp_
     writer.save(str(location))
     table = coalesce.open(location)
     assert (table.version, table.schema.names, table.count("k = 'x'")) == (2, ("k", "day", "app"), 1)
+    read = session.read.format("coalesce").load(str(location))
+    assert [(row.k, str(row.day), row.app) for row in read.collect()] == [("x", "2026-05-17", "a")]
+    assert not any(field.required for field in table.schema)
     writer.partitionBy("day").save(str(location))
     assert [field.name for field in table.refresh().state.spec.fields] == ["day"]
     assert table.at(version=1).count() == 3

@@ -42,7 +42,8 @@ class Assigned:
         types = frame.select(*(found[n][id_].alias(f"v{i}") for i, (n, id_) in enumerate(given))).schema
         self._types = {key: field.dataType for key, field in zip(given, types.fields, strict=True)}
         self._found = found
-        problems = [p for f in schema for n, id_ in given if id_ == f.id for p in self._problems(n, f)]
+        fields = {field.id: field for field in schema}
+        problems = [p for number, id_ in given for p in self._problems(number, fields[id_])]
         if problems:
             raise refusal(problems)
 
@@ -50,17 +51,22 @@ class Assigned:
         given = self._types[number, field.id]
         if not is_atomic(field.type):
             return [*type_problems(given, field, field.name)]
-        if is_stored(self._spark, given, spark_type(field.type)):
+        if given == spark_type(field.type) or is_stored(self._spark, given, spark_type(field.type)):
             return []
         return [f"column {field.name!r} is {field.type} and takes no {given.simpleString()}; cast the value."]
 
     def value(self, field: Field, action: Column) -> Column:
         """What the column holds after the clause whose number is the `action`."""
+        if not any(self._makes(number) or field.id in values for number, values in self._found.items()):
+            return self._own(field)
         type_ = nullable(spark_type(field.type))
-        value = F.lit(None).cast(type_)
+        value: Column | None = None
         for number in self._found:
-            value = F.when(action == number, self._value(field, number).cast(type_)).otherwise(value)
-        return value
+            own = self._value(field, number)
+            if not is_atomic(field.type) or field.id not in self._found[number]:
+                own = own.cast(type_)
+            value = F.when(action == number, own) if value is None else value.when(action == number, own)
+        return F.lit(None).cast(type_) if value is None else value
 
     def _value(self, field: Field, number: int) -> Column:
         given = self._found[number].get(field.id)

@@ -41,6 +41,11 @@ public final class RowStatement {
 
   static RowStatement of(LogicalPlan plan, LogicalRelation relation) {
     RowStatement statement = new RowStatement(plan, relation);
+    if (plan instanceof MergeIntoTable && ((MergeIntoTable) plan).withSchemaEvolution()) {
+      throw new UnsupportedOperationException(
+          "MERGE WITH SCHEMA EVOLUTION does not add columns to a coalesce table: add them first, with ALTER TABLE … ADD"
+              + " COLUMNS or add_column(…), and leave WITH SCHEMA EVOLUTION out.");
+    }
     if (plan instanceof MergeIntoTable
         && (SubqueryExpression$.MODULE$.hasSubquery(((MergeIntoTable) plan).mergeCondition()))) {
       throw new UnsupportedOperationException(

@@ -1,6 +1,7 @@
 package coalesce.spark;
 
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SQLContext;
@@ -12,12 +13,14 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import scala.Product;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -35,19 +38,51 @@ public class RowStatements extends Rule {
             : plan instanceof UpdateTable
                 ? ((UpdateTable) plan).table()
                 : plan instanceof MergeIntoTable ? ((MergeIntoTable) plan).targetTable() : null;
-    while (target instanceof SubqueryAlias) {
-      target = ((SubqueryAlias) target).child();
-    }
-    if (!(target instanceof LogicalRelation)
-        || !(((LogicalRelation) target).relation() instanceof CoalesceRelation)) {
+    LogicalRelation relation = target == null ? null : relation(target);
+    if (relation == null) {
+      checkNoScan(plan, target);
       return plan;
     }
-    LogicalRelation relation = (LogicalRelation) target;
     return new SaveIntoDataSourceCommand(
         (LogicalPlan) CreateTables.empty(new StructType()),
         new Run(RowStatement.of((LogicalPlan) plan, relation)),
         ((CoalesceRelation) relation.relation()).options(),
         SaveMode.Overwrite);
+  }
+
+  /** The relation of a coalesce table that a statement is about, or null; of one that is cached, the one behind. */
+  private static LogicalRelation relation(LogicalPlan target) {
+    if (target instanceof SubqueryAlias) {
+      return relation(((SubqueryAlias) target).child());
+    }
+    if (target instanceof InMemoryRelation) {
+      LogicalRelation cached = relation(((InMemoryRelation) target).cacheBuilder().logicalPlan());
+      if (cached == null) {
+        return null;
+      }
+      HashMap changes = new HashMap();
+      changes.put("output", target.output());
+      return (LogicalRelation) Copies.changed((Product) cached, changes);
+    }
+    boolean ours =
+        target instanceof LogicalRelation && ((LogicalRelation) target).relation() instanceof CoalesceRelation;
+    return ours ? (LogicalRelation) target : null;
+  }
+
+  /** Say what to do if there is more between a statement and its table than a name. */
+  private static void checkNoScan(TreeNode plan, LogicalPlan target) {
+    if (target == null) {
+      return;
+    }
+    Iterator leaves = CollectionConverters.asJava(target.collectLeaves()).iterator();
+    while (leaves.hasNext()) {
+      if (relation((LogicalPlan) leaves.next()) != null) {
+        String kind = plan instanceof DeleteFromTable ? "DELETE" : plan instanceof UpdateTable ? "UPDATE" : "MERGE";
+        throw new UnsupportedOperationException(
+            kind + " works on a coalesce table itself: a view that filters or computes cannot be changed, and functions"
+                + " of Python's are for t.delete(…), t.update(…) and t.merge(…).");
+      }
+    }
   }
 
   /** The statement, as something Spark "saves" when it runs the command and not when it only explains it. */

@@ -1,0 +1,73 @@
+"""What DELETE, UPDATE and MERGE are carried out on: the table, cached or not; and nothing else, with a sentence."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import coalesce
+from coalesce.table.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Nine rows of three apps."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.int64())]))
+    table.append([{"id": n, "v": n, "p": n % 3} for n in range(9)])
+    return table
+
+
+def values(table: Table) -> dict[int, int]:
+    """What each row holds."""
+    return {row["id"]: row["v"] for row in table.refresh().scan().to_arrow().to_pylist()}
+
+
+def test_a_table_that_is_cached_is_changed(spark: "SparkSession", table: Table) -> None:
+    """Spark has put the rows that it keeps in the place of the table; a query after it sees the change."""
+    name = f"coalesce.`{table.location}`"
+    cached = spark.read.format("coalesce").load(table.location).cache()
+    try:
+        assert cached.count() == 9
+        spark.sql(f"UPDATE {name} SET v = 90 WHERE id = 3 AND v + p > 0")
+        cached.unpersist()
+        cached = spark.read.format("coalesce").load(table.location).cache()
+        assert cached.count() == 9
+        spark.sql(f"DELETE FROM {name} WHERE id + v = 2")
+        assert values(table) == {0: 0, 2: 2, 3: 90, 4: 4, 5: 5, 6: 6, 7: 7, 8: 8}
+        assert spark.sql(f"SELECT sum(v) FROM {name}").collect()[0][0] == 122
+    finally:
+        cached.unpersist()
+
+
+def test_views_that_filter_and_functions_of_python_are_refused(spark: "SparkSession", table: Table) -> None:
+    """With what to do instead, and nothing committed."""
+    spark.read.format("coalesce").load(table.location).where("v > 1").createOrReplaceTempView("filtered")
+    spark.udf.register("plus_one", lambda n: n + 1, "bigint")
+    try:
+        name = f"coalesce.`{table.location}`"
+        for statement in (
+            "DELETE FROM filtered WHERE id = 2",
+            "UPDATE filtered SET v = 1",
+            f"DELETE FROM {name} WHERE plus_one(id) = 5",
+            f"UPDATE {name} SET v = plus_one(v) WHERE id = 1",
+        ):
+            with pytest.raises(Exception, match="works on a coalesce table itself"):
+                spark.sql(statement)
+        assert table.refresh().version == 1
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION plus_one")
+
+
+def test_a_merge_that_is_to_add_columns_is_refused(spark: "SparkSession", table: Table) -> None:
+    """They would be left out in silence."""
+    statement = (
+        f"MERGE WITH SCHEMA EVOLUTION INTO coalesce.`{table.location}` t "
+        "USING (SELECT 5L AS id, 1L AS v, 1L AS p, 'x' AS new) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+    )
+    with pytest.raises(Exception, match="add them first"):
+        spark.sql(statement)
+    assert table.refresh().version == 1
