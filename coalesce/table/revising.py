@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coalesce.arguments import check_settings
-from coalesce.errors import InvalidArgument
+from coalesce.errors import InvalidArgument, NeedsSpark
 from coalesce.table.commit.conflicts import FilesGone, RowsAdded
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.core import Applies, Core
-from coalesce.table.engine import Revision
+from coalesce.table.engine import FrameEngine, Revision
 from coalesce.table.result import WriteResult
 from coalesce.table.revision import revise
 from coalesce.table.statement import Clause, Star, Statement
@@ -24,6 +24,14 @@ def revised(core: Core, operation: str, revision: Revision, applies: Applies = N
         revise(transaction, core.snapshot(), revision)
 
     return core.write(operation, applies, stage, attempts=_ATTEMPTS, again=(FilesGone, RowsAdded))
+
+
+def _frames(core: Core) -> FrameEngine:
+    if core.engines.frames is None:
+        raise NeedsSpark(
+            "update() and merge() take expressions that Spark evaluates: open the table with spark=…, or use upsert()."
+        )
+    return core.engines.frames
 
 
 class TableReviser(TableWriter):
@@ -52,7 +60,7 @@ class TableReviser(TableWriter):
         if not values:
             raise InvalidArgument('say which columns change, and to what: update({"amount": "amount * 2"}, where=…).')
         statement = Statement(by_source=(Clause(where, values),))
-        return revised(self._core, "update", self._core.engines.needed_frames.revision(statement), applies)
+        return revised(self._core, "update", _frames(self._core).revision(statement), applies)
 
     def merge(self, source: object, on: object) -> "Merge":
         """Begin to merge the rows of a source into the table; add clauses to it, and `execute()`. It takes Spark.
@@ -69,6 +77,7 @@ class TableReviser(TableWriter):
         >>> merge.when_matched_update({"n": "t.n + s.n"}).when_not_matched_insert().execute().rows_updated
         1
         """
+        _frames(self._core)
         return Merge(self._core, Statement(source=source, on=on))
 
     def upsert(self, data: object, keys: Sequence[str], *, applies: Applies = None) -> WriteResult:
@@ -151,7 +160,7 @@ class Merge:
                 raise InvalidArgument(
                     "a clause without a condition takes every row, so no other one of its kind can come after it."
                 )
-        return revised(self._core, "merge", self._core.engines.needed_frames.revision(statement), applies)
+        return revised(self._core, "merge", _frames(self._core).revision(statement), applies)
 
     def _with(self, kind: str, clause: Clause) -> "Merge":
         clauses = (*getattr(self._statement, kind), clause)
