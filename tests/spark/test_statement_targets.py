@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
+from coalesce.errors import InvalidArgument
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
@@ -70,4 +71,14 @@ def test_a_merge_that_is_to_add_columns_is_refused(spark: "SparkSession", table:
     )
     with pytest.raises(Exception, match="add them first"):
         spark.sql(statement)
+    assert table.refresh().version == 1
+
+
+def test_a_merge_that_says_nothing_is_refused(spark: "SparkSession", table: Table) -> None:
+    """Without clauses it would do nothing; after one without a condition, another would never be carried out."""
+    merge = coalesce.open(table.location, spark=spark).merge([{"id": 1}], "t.id = s.id")
+    with pytest.raises(InvalidArgument, match="without clauses"):
+        merge.execute()
+    with pytest.raises(InvalidArgument, match="takes every row"):
+        merge.when_matched_delete().when_matched_delete("t.v = 1").execute()
     assert table.refresh().version == 1

@@ -35,7 +35,7 @@ from coalesce.spark.write.conform import Conformed, forbidden, name_of
 from coalesce.spark.write.file_rows import ROW_INDEX
 from coalesce.spark.write.here import Here
 from coalesce.spark.write.report import WriteReport
-from coalesce.spark.write.rewrite import EVERY_ROW, can_rewrite, rows_with
+from coalesce.spark.write.rewrite import can_rewrite, rows_with
 from coalesce.spark.write.writer import SETTINGS, write_conformed
 from coalesce.table.engine import Found, Part, Snapshot
 
@@ -48,12 +48,11 @@ GOES: Final = "goes"
 
 @dataclass(frozen=True)
 class Search:
-    """Where rows were looked for: among the files of a plan, by a copy of the user's session.
+    """Where rows were looked for: among the files of a plan, by a copy of the user's session that misses no row.
 
     `may_match_twice` if it is no matter that several rows of a source would change one of the table.
     """
 
-    spark: SparkSession
     session: SparkSession
     snapshot: Snapshot
     plan: Plan
@@ -190,7 +189,7 @@ class FoundFrame:
 
     def write(self, parts: Sequence[Part]) -> list[DataFile]:
         """New files under the current spec and rule, by Spark's jobs."""
-        session = own_session(self.search.spark, SETTINGS | EVERY_ROW)
+        session = own_session(self.search.session, SETTINGS)
         schema = self.search.snapshot.version.schema
         acted = in_session(self.acted, session)
         rows = acted.filter(F.col(ROW).isNull()).select(

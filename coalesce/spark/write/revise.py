@@ -142,7 +142,7 @@ class FrameRevision:
         few = FewRows(snapshot, frame, self.here.write)
         rows = few.at_first() if self.changes.source is None else few.up_to(_FEW_ROWS)
         twice = self.changes.may_match_twice
-        search = Search(self.spark, self._session, snapshot, plan, self.here, twice)
+        search = Search(self._session, snapshot, plan, self.here, twice)
         return FoundFrame(search, frame.localCheckpoint()) if rows is None else collect(search, rows)
 
     def _target(self, snapshot: Snapshot, predicate: Bound) -> DataFrame:
