@@ -82,3 +82,16 @@ def test_a_merge_that_says_nothing_is_refused(spark: "SparkSession", table: Tabl
     with pytest.raises(InvalidArgument, match="takes every row"):
         merge.when_matched_delete().when_matched_delete("t.v = 1").execute()
     assert table.refresh().version == 1
+
+
+def test_a_column_with_a_dot_is_never_taken_for_a_member(spark: "SparkSession", tmp_path: Path) -> None:
+    """In back-quotes it is the column; without them it may be either, which is refused and changes neither."""
+    struct = pa.struct([("a", pa.int64())])
+    table = coalesce.create(tmp_path / "dots", pa.schema([("id", pa.int64()), ("st.a", pa.int64()), ("st", struct)]))
+    table.append([{"id": 1, "st.a": 1, "st": {"a": 1}}])
+    name = f"coalesce.`{table.location}`"
+    with pytest.raises(Exception, match="may be a column, or a member of 'st'"):
+        spark.sql(f"UPDATE {name} SET st.a = 9 WHERE id = 1")
+    assert table.refresh().version == 1
+    spark.sql(f"UPDATE {name} SET `st.a` = 5 WHERE id = 1")
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 5, "st": {"a": 1}}]
