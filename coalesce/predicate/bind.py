@@ -27,7 +27,7 @@ from coalesce.model.types import (
     Value,
     is_atomic,
 )
-from coalesce.model.values import integer_range, order_key
+from coalesce.model.values import integer_range, order_key, values_of
 from coalesce.predicate import render
 from coalesce.predicate.coercion import cast_value, common_type
 from coalesce.predicate.encoding import successor
@@ -36,8 +36,12 @@ from coalesce.predicate.expr import (
     NULL,
     And,
     Bound,
+    Calculation,
     Column,
     Comparison,
+    Computed,
+    Condition,
+    Constant,
     Expr,
     InRange,
     InSet,
@@ -49,6 +53,7 @@ from coalesce.predicate.expr import (
     Not,
     NullTest,
     Opaque,
+    Operand,
     Operator,
     Or,
     Prefix,
@@ -59,6 +64,10 @@ from coalesce.predicate.expr import (
 from coalesce.predicate.mistakes import mistake_in, unknown_name, unquoted_date
 from coalesce.predicate.names import parts_of
 from coalesce.predicate.own_type import Cut, cutter, ordinal_range, value_at, widens
+from coalesce.predicate.scalar.catalogue import bind_operand
+from coalesce.predicate.scalar.evaluate import evaluate
+from coalesce.predicate.scalar.evaluated import spread
+from coalesce.predicate.scalar.nodes import Call, references
 from coalesce.predicate.tree import join, rewrite
 
 # Spark takes these for columns if there are such columns, and else calls the function of that name.
@@ -110,12 +119,13 @@ class _Binder:
                         return IsNull(Reference(found.id, found.name, cast(AtomicType, found.type)))
                 target = self._target(expr.column)
                 bound = None if target is None else self._bound(expr, target)
-                return self._opaque(expr) if bound is None else bound
-            case Opaque(text, columns, names):
-                misnamed = self._misnamed(names)
-                if misnamed is not None:
-                    return Opaque(text, mistake=misnamed)
-                return Opaque(text, self._ids(columns), mistake=unquoted_date(expr, self._find))
+                return self._not_plain(expr) if bound is None else bound
+            case Condition(value, text, otherwise):
+                mistake = self._mistake(otherwise)
+                bound = None if mistake is not None else self._computed(value, text)
+                return self._kept(otherwise) if bound is None else bound
+            case Opaque():
+                return self._kept(expr)
             case _:  # bound before, or a constant
                 assert not isinstance(expr, And | Or | Not)
                 return expr
@@ -141,6 +151,21 @@ class _Binder:
                 return InSet(column, (True,)) if column.type == BOOLEAN and not target.casts else None
             case _:
                 assert_never(leaf)
+
+    # --- values that are computed -----------------------------------------------------------------------------------
+
+    def _computed(self, value: Operand, text: str) -> Bound | None:
+        """A condition on values, or None if one of them has no meaning here."""
+        bound = bind_operand(value, self._reference, self.time_zone)
+        if not isinstance(bound, Call) or bound.type != BOOLEAN:
+            return None
+        return Computed(bound, text) if next(references(bound), None) is not None else folded(bound)
+
+    def _reference(self, column: Column) -> Reference | None:
+        field = self._field(column.parts, column.position)
+        if field is None or not is_atomic(field.type):
+            return None
+        return Reference(field.id, field.name, cast(AtomicType, field.type))
 
     # --- literals -----------------------------------------------------------------------------------------------
 
@@ -251,10 +276,24 @@ class _Binder:
 
     # --- what stays as it is --------------------------------------------------------------------------------------
 
-    def _opaque(self, leaf: Written) -> Opaque:
+    def _not_plain(self, leaf: Written) -> Bound:
+        """A condition on one column that is no range of its values: computed, or kept."""
         field = self._field(leaf.column.parts, leaf.column.position)
         ids = self._inside_ids(leaf.column.parts) if field is None else frozenset({field.id})
-        return Opaque(render.written_sql(leaf), ids, mistake=None if field is None else mistake_in(leaf, field))
+        text = render.written_sql(leaf)
+        mistake = None if field is None else mistake_in(leaf, field)
+        computed = None if mistake is not None else self._computed(calculation_of(leaf), text)
+        return Opaque(text, ids, mistake=mistake) if computed is None else computed
+
+    def _kept(self, opaque: Opaque) -> Opaque:
+        mistake = self._mistake(opaque)
+        if mistake is not None:
+            return Opaque(opaque.text, mistake=mistake)
+        return Opaque(opaque.text, self._ids(opaque.columns))
+
+    def _mistake(self, opaque: Opaque) -> Mistake | None:
+        misnamed = self._misnamed(opaque.names)
+        return unquoted_date(opaque, self._find) if misnamed is None else misnamed
 
     def _ids(self, names: frozenset[str] | frozenset[int] | None) -> frozenset[int] | None:
         if names is None:
@@ -386,3 +425,32 @@ def with_prefix(column: Reference, prefix: str) -> Bound:
     if not prefix:
         return Not(InSet(column, ()))
     return InRange(column, prefix, True, successor(prefix), False)
+
+
+def folded(value: Call) -> Constant | None:
+    """A condition without columns, or None if it is not certain what Spark says to it."""
+    found = evaluate(value, {}, 1)
+    if found.unsure is not None:
+        return None
+    (outcome,) = values_of(BOOLEAN, spread(found.values, 1))
+    assert outcome is None or isinstance(outcome, bool)
+    return Constant(outcome)
+
+
+def calculation_of(leaf: Written) -> Operand:
+    """A condition on a column as a value that is computed."""
+    match leaf:
+        case Comparison(column, operator, literal):
+            return Calculation(operator.value, (column, literal))
+        case Membership(column, literals):
+            return Calculation("in", (column, *literals))
+        case NullTest(column):
+            return Calculation("isnull", (column,))
+        case NanTest(column):
+            return Calculation("isnan", (column,))
+        case Prefix(column, prefix, whole=whole):
+            return Calculation("=" if whole else "startswith", (column, Literal(prefix, STRING)))
+        case Truth(column):
+            return column
+        case _:
+            assert_never(leaf)

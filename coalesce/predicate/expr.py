@@ -17,7 +17,9 @@ All else is spelled with And, Or, Not and constants, exactly as SQL's three-valu
     isnan(c)             And(Not(IsNull(c)), InSet(c, {NaN}))
     c LIKE 'ab%'         InRange(c, 'ab', 'ac')
 
-What the language cannot say exactly is `Opaque`: any outcome, so nothing is ever pruned on its account.
+A condition on values that are computed, such as `lower(c) = 'a'` or `c > d`, is `Computed`: what it comes to where the columns
+are known, `scalar/` tells. What the language cannot say exactly is `Opaque`: any outcome, so nothing is ever pruned on its
+account.
 """
 
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ from coalesce.arguments import shown
 from coalesce.errors import PredicateError
 from coalesce.model.transforms import Bucket
 from coalesce.model.types import AtomicType, Value
+from coalesce.predicate.scalar.nodes import Call, Interval, Reference, references
 
 # Whether a connective joins parts as written or bound parts: And[Expr], And[Bound].
 Part = TypeVar("Part", covariant=True)
@@ -220,16 +223,28 @@ class Truth(Combinable):
     text: str = ""
 
 
-# --- bound -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A function or an operator of operands, by its name in SQL in small letters; `type` is what a cast makes."""
+
+    function: str
+    arguments: tuple["Operand", ...]
+    type: AtomicType | None = None
+
+
+Operand = Column | Literal | Calculation | Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A column of the table: identity is the id; name and type are those of the version it was bound to."""
+class Condition(Combinable):
+    """A value that is a condition. Where the columns' types have no such function, it is `otherwise`."""
 
-    id: int
-    name: str
-    type: AtomicType
+    value: Calculation
+    text: str
+    otherwise: Opaque
+
+
+# --- bound -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +285,24 @@ class InBuckets(Combinable):
     buckets: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Computed(Combinable):
+    """A condition whose outcome is a value computed from columns; `text` is its SQL."""
+
+    value: Call
+    text: str = field(compare=False)
+
+    @property
+    def columns(self) -> tuple[Reference, ...]:
+        """The columns it is computed from: at least one, each once."""
+        return tuple(dict.fromkeys(references(self.value)))
+
+
 Leaf = IsNull | InSet | InRange | InBuckets
-Bound = And["Bound"] | Or["Bound"] | Not["Bound"] | Constant | Opaque | Leaf
+Asked = Leaf | Computed | Opaque
+Bound = And["Bound"] | Or["Bound"] | Not["Bound"] | Constant | Asked
 Written = Comparison | Membership | NullTest | NanTest | Prefix | Truth
-Expr = And["Expr"] | Or["Expr"] | Not["Expr"] | Constant | Opaque | Written | Leaf
+Expr = And["Expr"] | Or["Expr"] | Not["Expr"] | Constant | Written | Condition | Asked
 
 TRUE: Final = Constant(True)
 FALSE: Final = Constant(False)

@@ -9,22 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from coalesce.errors import PredicateError
-from coalesce.model.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    AtomicType,
-    DecimalType,
-)
+from coalesce.model.types import BOOLEAN, STRING, AtomicType, DecimalType
 from coalesce.predicate.coercion import cast_value
 from coalesce.predicate.expr import (
     Column,
@@ -36,8 +21,10 @@ from coalesce.predicate.expr import (
 )
 from coalesce.predicate.sql import literals
 from coalesce.predicate.sql.lexer import Tokens
+from coalesce.predicate.sql.literal_tokens import read_literal
 from coalesce.predicate.sql.operands import TESTS, Operand, alone, between, compared, like
-from coalesce.predicate.sql.unknown import opaque
+from coalesce.predicate.sql.typenames import TYPES
+from coalesce.predicate.sql.unknown import computed
 from coalesce.predicate.tree import negation
 
 _OPERATORS: Final = {o.value: o for o in Operator} | {
@@ -48,29 +35,6 @@ _OPERATORS: Final = {o.value: o for o in Operator} | {
 }
 _MAX_OPERAND_NESTING: Final = 20
 
-_TYPES: Final[dict[str, AtomicType]] = {
-    "BOOLEAN": BOOLEAN,
-    "TINYINT": INT8,
-    "BYTE": INT8,
-    "SMALLINT": INT16,
-    "SHORT": INT16,
-    "INT": INT32,
-    "INTEGER": INT32,
-    "BIGINT": INT64,
-    "LONG": INT64,
-    "FLOAT": FLOAT,
-    "REAL": FLOAT,
-    "DOUBLE": DOUBLE,
-    "DECIMAL": DecimalType(10, 0),
-    "DEC": DecimalType(10, 0),
-    "NUMERIC": DecimalType(10, 0),
-    "STRING": STRING,
-    "BINARY": BINARY,
-    "DATE": DATE,
-    "TIMESTAMP": TIMESTAMP,
-    "TIMESTAMP_LTZ": TIMESTAMP,
-    "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
-}
 # The types whose name is also a function that casts: date(ts) is CAST(ts AS DATE).
 _CAST_FUNCTIONS: Final = frozenset({
     "BIGINT", "BINARY", "BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT", "SMALLINT", "STRING", "TIMESTAMP", "TINYINT",
@@ -87,7 +51,7 @@ def condition(tokens: Tokens, start: int, end: int, time_zone: str) -> Expr:
     understood = reader.condition()
     if understood is not None:
         return understood
-    return replace(opaque(tokens, start, end), names=tuple(dict.fromkeys(reader.names)))
+    return computed(tokens, start, end, time_zone, tuple(dict.fromkeys(reader.names)))
 
 
 @dataclass(slots=True)
@@ -238,15 +202,10 @@ class _Reader:
 
     def _plain_operand(self) -> Operand | None:
         position = self.tokens.starts[self.index]
-        if self.next_is("number"):
-            return self._number(position, negative=False)
-        if self.word == "-" and self.next_is("number", 1):
-            self.index += 1
-            return self._number(position, negative=True)
-        if self.next_is("string"):
-            return self._string(position)
+        if self.next_is("number") or self.next_is("string") or (self.word == "-" and self.next_is("number", 1)):
+            return self._literal()
         if self.word in literals.TYPED and self.next_is("string", 1):
-            return self._typed(position)
+            return self._literal()
         if self.word in _CONSTANTS and not self._followed_by("(", "."):
             value = _CONSTANTS[self.word]
             self.index += 1
@@ -261,7 +220,7 @@ class _Reader:
             converted = self._cast(inside, self._type())
             return converted if self.accept(")") else None
         if self.word in _CAST_FUNCTIONS and self._followed_by("("):
-            type_ = _TYPES[self.word]
+            type_ = TYPES[self.word]
             self.index += 2
             inside = self.operand()
             return self._cast(inside, type_) if inside is not None and self.accept(")") else None
@@ -270,34 +229,12 @@ class _Reader:
     def _followed_by(self, *words: str) -> bool:
         return self.index + 1 < self.end and self.tokens.words[self.index + 1] in words
 
-    def _number(self, position: int, *, negative: bool) -> Literal | None:
-        literal = literals.number(self.tokens.raw(self.index), negative=negative, position=position)
-        self.index += 1
+    def _literal(self) -> Literal | None:
+        literal, self.index = read_literal(self.tokens, self.index, self.end, self.time_zone)
         return literal
 
-    def _string(self, position: int) -> Literal | None:
-        value = self._text()
-        return None if value is None else Literal(value, STRING, position)
-
-    def _text(self) -> str | None:
-        """The string at hand; adjacent ones are one."""
-        texts: list[str | None] = []
-        while self.next_is("string"):
-            texts.append(literals.unquoted(self.tokens.raw(self.index)))
-            self.index += 1
-        known = [text for text in texts if text is not None]
-        return "".join(known) if len(known) == len(texts) else None
-
-    def _typed(self, position: int) -> Literal | None:
-        word = self.word
-        self.index += 1
-        text = self._text()
-        if text is None:
-            return None
-        return literals.typed(word, text, time_zone=self.time_zone, source=self.tokens.text, position=position)
-
     def _type(self) -> AtomicType | None:
-        type_ = _TYPES.get(self.word)
+        type_ = TYPES.get(self.word)
         if type_ is None:
             return None
         self.index += 1

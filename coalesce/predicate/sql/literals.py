@@ -35,6 +35,7 @@ from coalesce.model.values import integer_range
 from coalesce.predicate import temporal
 from coalesce.predicate.coercion import float_from_text
 from coalesce.predicate.expr import Literal
+from coalesce.predicate.scalar.nodes import Interval
 
 # Numbers longer than this mean something to Java too, but are not written by people.
 _NUMBER = re.compile(r"(?P<digits>[0-9.]{1,400}(?:E[+-]?[0-9]{1,4})?)(?P<suffix>[A-Z]*)")
@@ -202,3 +203,29 @@ def _binary(text: str, position: int) -> Literal | None:
     if not re.fullmatch(r"[0-9A-Fa-f]*", text):
         return None
     return Literal(bytes.fromhex(text if len(text) % 2 == 0 else "0" + text), BINARY, position)
+
+
+# --- intervals ---------------------------------------------------------------------------------------------------
+
+_UNITS: Final = {
+    "YEAR": Interval(12, 0, 0),
+    "QUARTER": Interval(3, 0, 0),
+    "MONTH": Interval(1, 0, 0),
+    "WEEK": Interval(0, 7, 0),
+    "DAY": Interval(0, 1, 0),
+    "HOUR": Interval(0, 0, 3_600_000_000),
+    "MINUTE": Interval(0, 0, 60_000_000),
+    "SECOND": Interval(0, 0, 1_000_000),
+    "MILLISECOND": Interval(0, 0, 1_000),
+    "MICROSECOND": Interval(0, 0, 1),
+}
+_COUNT = re.compile(r"\s*([+-]?)\s*(\d{1,9})\s*", re.ASCII)
+
+
+def interval(text: str, unit: str) -> Interval | None:
+    """`INTERVAL 'text' unit`, whole numbers of one unit only."""
+    match, one = _COUNT.fullmatch(text), _UNITS.get(unit.upper().removesuffix("S"))
+    if match is None or one is None:
+        return None
+    count = int(match[1] + match[2])
+    return Interval(one.months * count, one.days * count, one.micros * count)

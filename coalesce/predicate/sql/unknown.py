@@ -1,4 +1,4 @@
-"""Conditions in SQL that this language has no words for: checked for sense, and kept as they are.
+"""Conditions in SQL that are more than a column and literals: computed if every word of them is known, else kept as they are.
 
 `grammar.py` tells whether the text is an expression at all and which columns it reads. sqlglot, behind it, recurses, so
 text that would take it too deep is not shown to it: such a condition is kept without a list of columns.
@@ -7,7 +7,9 @@ text that would take it too deep is not shown to it: such a condition is kept wi
 from typing import Final
 
 from coalesce.errors import PredicateError
-from coalesce.predicate.expr import Opaque
+from coalesce.predicate.expr import Calculation, Column, Condition, Opaque
+from coalesce.predicate.names import dotted
+from coalesce.predicate.scalar.catalogue import columns_in, unknown_functions
 from coalesce.predicate.sql.lexer import Tokens
 
 _MAX_NESTING: Final = 15
@@ -23,16 +25,23 @@ _NEEDS_LEFT: Final = frozenset({
 _NEEDS_RIGHT: Final = _NEEDS_LEFT | {"+", "-", "~", "!", "DIV", "ESCAPE", "NOT"}
 
 
-def opaque(tokens: Tokens, start: int, end: int) -> Opaque:
-    """The condition in these tokens, as it is; nonsense is an error that points at the place."""
-    from coalesce.predicate.sql import grammar  # only now: see there
+def computed(tokens: Tokens, start: int, end: int, time_zone: str, names: tuple[Column, ...]) -> Condition | Opaque:
+    """The condition in these tokens; nonsense is an error that points at the place.
+
+    `names` are operands of it that are nothing but names.
+    """
+    from coalesce.predicate.sql import grammar, structure  # only now: see there
 
     _refuse_fragments(tokens, start, end)
     text = tokens.slice(start, end)
     if _beyond_sqlglot(tokens, start, end):
-        return Opaque(text)
+        return Opaque(text, names=names)
+    value = structure.operand_of(tokens, start, end, time_zone)
+    if isinstance(value, Calculation) and not any(unknown_functions(value)):
+        read = frozenset(dotted(column.parts) for column in columns_in(value))
+        return Condition(value, text, Opaque(text, read, names))
     try:
-        return Opaque(text, grammar.columns_of(text))
+        return Opaque(text, grammar.columns_of(text), names)
     except grammar.Refused as refused:
         raise PredicateError(refused.reason, tokens.text, tokens.starts[start] + refused.offset) from None
 

@@ -1,0 +1,70 @@
+"""Values over columns: the kernel of every function, called from the leaves up.
+
+A kernel gets the call (for its type and settings), the arguments in Arrow's form and the number of places, and answers for
+all of them at once. Most functions are NULL where an argument is, and unsure where an argument is: for those the kernel
+sees bare columns. Those that choose among their arguments (`CASE`, `coalesce`, AND) see where each is unsure, because what is
+not chosen does not matter, as it does not to Spark.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, assert_never
+
+import pyarrow as pa
+
+from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.columns import Mask
+from coalesce.model.values import column_of
+from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls
+from coalesce.predicate.scalar.nodes import Call, Fixed, Reference, Scalar
+
+Kernel = Callable[[Call, Sequence[Datum], int], Evaluated]
+ChoosingKernel = Callable[[Call, Sequence[Evaluated], int], Evaluated]
+
+KERNELS: Final[Mapping[str, Kernel]] = {
+    **comparing.KERNELS,
+    **conversion.KERNELS,
+    **dates.KERNELS,
+    **numbers.KERNELS,
+    **patterns.KERNELS,
+    **texts.KERNELS,
+}
+CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING}
+
+
+def evaluate(scalar: Scalar, columns: Mapping[int, pa.Array], count: int) -> Evaluated:
+    """The value at each of `count` places, from the columns by their ids."""
+    match scalar:
+        case Reference(id_):
+            return Evaluated(columns[id_])
+        case Fixed(value, type_):
+            assert type_ is not None  # NULLs get a type when they are bound
+            return Evaluated(column_of(type_, [value])[0])
+        case Call(function, arguments):
+            found = [evaluate(argument, columns, count) for argument in arguments]
+            if function in CHOOSING:
+                return CHOOSING[function](scalar, found, count)
+            return _strict(KERNELS[function], scalar, found, count)
+        case _:
+            assert_never(scalar)
+
+
+def _strict(kernel: Kernel, call: Call, arguments: list[Evaluated], count: int) -> Evaluated:
+    """A kernel that is NULL where an argument is, and says nothing where an argument is unsure."""
+    if any(isinstance(a.values, pa.Scalar) and not a.values.is_valid for a in arguments):
+        return Evaluated(pa.scalar(None, arrow_type(call.type)))
+    computed = kernel(call, [argument.values for argument in arguments], count)
+    unsure: Mask | None = computed.unsure
+    why = computed.why
+    for argument in arguments:
+        if argument.unsure is not None:
+            unsure = argument.unsure if unsure is None else unsure | argument.unsure
+            why = argument.why
+    if unsure is None:
+        return computed
+    for argument in arguments:  # NULL is the answer whatever the others are
+        known_null = nulls(argument.values, count)
+        if argument.unsure is not None:
+            known_null &= ~argument.unsure
+        unsure = unsure & ~known_null
+    return Evaluated(computed.values, unsure, why) if bool(unsure.any()) else Evaluated(computed.values)

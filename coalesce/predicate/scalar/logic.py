@@ -1,0 +1,83 @@
+"""Comparisons and connectives, bound: two values meet in the type in which Spark compares them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Final
+
+from coalesce.model.types import BOOLEAN, FLOATING, INT64, INTEGRAL_BITS
+from coalesce.model.values import integer_range
+from coalesce.predicate.scalar.conversion import convert, together
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+
+
+def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    if len(arguments) != 2:
+        return None
+    same = together(arguments, time_zone)
+    if same is None or any(_is_constant_to_spark(one, other) for one, other in (same, same[::-1])):
+        return None
+    return Call(operator, same, BOOLEAN)
+
+
+def _is_constant_to_spark(value: Scalar, fixed: Scalar) -> bool:
+    """Whether Spark may answer without looking, so that NULL < 1e20BD is TRUE: an integer, and a decimal beyond all."""
+    if not (isinstance(value, Call) and value.function == "cast" and isinstance(fixed, Fixed)):
+        return False
+    if value.arguments[0].type not in INTEGRAL_BITS or not isinstance(fixed.value, Decimal):
+        return False
+    least, greatest = integer_range(INT64)
+    return not least <= fixed.value <= greatest
+
+
+def _listed(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    """`first IN (others)`: all in one type."""
+    same = together(arguments, time_zone) if len(arguments) > 1 else None
+    if same is None:
+        return None
+    if same[0].type in FLOATING and any(isinstance(a, Fixed) and a.value is None for a in same):
+        return None  # of NaN, Spark says NULL to a short list with NULL in it, and FALSE to a long one
+    return Call("in", same, BOOLEAN)
+
+
+def _between(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    if len(arguments) != 3:
+        return None
+    value, low, high = arguments
+    ends = _compared(">=", (value, low), time_zone), _compared("<=", (value, high), time_zone)
+    return None if ends[0] is None or ends[1] is None else Call("and", (ends[0], ends[1]), BOOLEAN)
+
+
+def _connected(connective: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    parts = [_condition(argument, time_zone) for argument in arguments]
+    known = tuple(part for part in parts if part is not None)
+    return Call(connective, known, BOOLEAN) if len(known) == len(parts) else None
+
+
+def _condition(argument: Argument, time_zone: str) -> Scalar | None:
+    """A value that stands where a condition has to: a boolean, or NULL."""
+    if isinstance(argument, Interval) or argument.type not in (BOOLEAN, None):
+        return None
+    return convert(argument, BOOLEAN, time_zone)
+
+
+def _is_null(arguments: Sequence[Argument], _: str) -> Scalar | None:
+    match arguments:
+        case [argument] if not isinstance(argument, Interval):
+            return Call("isnull", (argument,), BOOLEAN) if argument.type is not None else Fixed(True, BOOLEAN)
+    return None
+
+
+def _is_not_null(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    test = _is_null(arguments, time_zone)
+    return None if test is None else _connected("not", (test,), time_zone)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Argument], str], Argument | None]]] = {
+    **{operator: partial(_compared, operator) for operator in ("=", "<>", "<", "<=", ">", ">=", "<=>")},
+    **{connective: partial(_connected, connective) for connective in ("and", "or", "not")},
+    "between": _between,
+    "in": _listed,
+    "isnull": _is_null,
+    "isnotnull": _is_not_null,
+}

@@ -1,0 +1,10 @@
+"""Arithmetic and rounding, as Spark does them in ANSI mode."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated
+from coalesce.predicate.scalar.nodes import Argument, Call
+
+KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = {}
+FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Argument], str], Argument | None]]] = {}

@@ -1,0 +1,25 @@
+"""Comparisons of any two values, lists of them, and conditions that are values."""
+
+from typing import TYPE_CHECKING
+
+from tests.predicate.scalar.against_spark import Rows, compare
+from tests.predicate.spark_predicates import COLUMNS, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+
+
+def test_two_columns_compare_as_in_spark(spark: "SparkSession") -> None:
+    """Every pair of columns of comparable types, with every operator, in lists, and as conditions that are values."""
+    pairs = [(a, b) for a in COLUMNS for b in COLUMNS]
+    texts = [f"{a} {OPERATORS[i % len(OPERATORS)]} {b}" for i, (a, b) in enumerate(pairs)]
+    texts += [f"{a} {operator} {a}" for a in COLUMNS for operator in OPERATORS]
+    texts += [f"({a} = {b}) IS NOT TRUE" for a, b in pairs[::7]]
+    texts += [f"({a} < {b}) = ({b} >= {a})" for a, b in pairs[::7]]
+    texts += [f"{a} IN ({b}, {a})" for a, b in pairs[::5]]
+    texts += [f"NOT ({a} = {b} AND bo) OR {a} IS NULL" for a, b in pairs[::6]]
+    result = compare(spark, Rows.of(spark, *table()), texts)
+    assert not result.wrong, "\n".join(result.wrong[:20])
+    assert result.compared > 10_000
