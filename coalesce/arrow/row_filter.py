@@ -1,16 +1,17 @@
-"""A predicate on rows in memory: exact, or an error that says why only Spark can tell."""
+"""A predicate on rows in memory: exact, or an error that says why it cannot be answered here."""
 
 import numpy as np
 import pyarrow as pa
 
-from coalesce.errors import NeedsSpark
-from coalesce.model.columns import whole
+from coalesce.errors import NeedsSpark, PredicateError
+from coalesce.model.columns import column_from, whole
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.index import Positions
 from coalesce.plan.planner import Judge
 from coalesce.predicate.domains import Domain, rows_domain
-from coalesce.predicate.expr import Bound, IsNull, Leaf, Mistake, Opaque
+from coalesce.predicate.expr import Asked, Bound, Computed, IsNull, Leaf, Mistake, Opaque
+from coalesce.predicate.extents import outcome_bits
 from coalesce.predicate.outcomes import (
     ANYTHING,
     FALSE,
@@ -23,6 +24,7 @@ from coalesce.predicate.outcomes import (
     must_be_true,
     possible,
 )
+from coalesce.predicate.scalar.evaluate import evaluate
 
 
 def asked_fields(predicate: Bound, schema: Schema) -> list[Field]:
@@ -39,11 +41,14 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     count = rows.num_rows
     domains: dict[int, Domain] = {}
     not_understood: dict[str, Mistake | None] = {}
+    unsure: dict[str, str] = {}
 
-    def answer(asked: Leaf | Opaque, places: Positions | None, here: dict[int, Domain]) -> Outcomes:
+    def answer(asked: Asked, places: Positions | None, here: dict[int, Domain]) -> Outcomes:
         if isinstance(asked, Opaque):
             not_understood[asked.text] = asked.mistake
             return np.full(count if places is None else len(places), ANYTHING, np.uint8)
+        if isinstance(asked, Computed):
+            return computed(asked, places)
         column_id = asked.column.id
         field, type_ = schema.by_id(column_id), schema.atomic(column_id)
         assert field is not None  # it was bound to this schema
@@ -56,6 +61,19 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
             here[column_id] = domains[column_id] if places is None else domains[column_id].at(places)
         return here[column_id].outcomes(asked)
 
+    def computed(asked: Computed, places: Positions | None) -> Outcomes:
+        columns = {}
+        for column in asked.columns:
+            field = schema.by_id(column.id)
+            assert field is not None  # it was bound to this schema
+            values = whole(rows.column(field.name))
+            columns[column.id] = values if places is None else values.take(column_from(places))
+        here = count if places is None else len(places)
+        found = evaluate(asked.value, columns, here)
+        if found.unsure is not None:
+            unsure[asked.text] = found.why
+        return outcome_bits(found, here)
+
     def at(places: Positions | None) -> tuple[LeafOutcomes, Narrow]:
         here: dict[int, Domain] = {}
         return (
@@ -67,6 +85,12 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     outcomes = possible(predicate, leaf, count, narrow)
     found = must_be_true(outcomes)
     if bool((may_be_true(outcomes) & ~found).any()):
+        if unsure:
+            text, why = next(iter(unsure.items()))
+            raise PredicateError(
+                f"`{text}` cannot be answered for every row: {why}. Spark, in ANSI mode, may fail on it too; leave "
+                "such rows out by another condition, or use functions that give NULL instead, such as try_cast."
+            )
         texts = " and ".join(
             f"`{text}`" + ("" if mistake is None else f" ({mistake.reason})")
             for text, mistake in not_understood.items()

@@ -24,7 +24,8 @@ from coalesce.model.types import FLOATING, AtomicType, Field
 from coalesce.model.values import display, order_key, values_of
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
-from coalesce.predicate.expr import And, Bound, InRange, InSet, Reference
+from coalesce.predicate.expr import And, Bound, InRange, InSet
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.table.engine import Snapshot
 from coalesce.table.match import matched
 

@@ -22,8 +22,22 @@ from coalesce.model.values import Components, column_of, values_of
 from coalesce.model.version import MANIFEST_REF_BYTES, FieldBounds, ManifestRef, Version
 from coalesce.plan.index import Component, ManifestIndex, Positions
 from coalesce.predicate.alternatives import by_values
-from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown
-from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
+from coalesce.predicate.domains import Both, Domain, Gathered, KnownWhere, Unknown, computed_outcomes
+from coalesce.predicate.expr import (
+    And,
+    Asked,
+    Bound,
+    Computed,
+    Constant,
+    InBuckets,
+    InRange,
+    InSet,
+    IsNull,
+    Leaf,
+    Not,
+    Opaque,
+    Or,
+)
 from coalesce.predicate.outcomes import (
     ANYTHING,
     LeafOutcomes,
@@ -129,12 +143,19 @@ class Judge:
         return possible(self.predicate if expr is None else expr, leaf, count, narrow)
 
     def _asked_at(self, domains: Domains, count: int, tuples: Tuples | None) -> tuple[LeafOutcomes, Narrow]:
-        def leaf(asked: Leaf | Opaque) -> Outcomes:
-            if isinstance(asked, Opaque):
-                known = None if self.opaque is None or tuples is None else self.opaque(asked, tuples)
-                return np.full(count, ANYTHING, np.uint8) if known is None else known
-            domain = domains.get(asked.column.id)
-            return (Unknown(count) if domain is None else domain).outcomes(asked)
+        def leaf(asked: Asked) -> Outcomes:
+            match asked:
+                case Opaque():
+                    return self._engines_word(asked, tuples, np.full(count, ANYTHING, np.uint8))
+                case Computed(text=text):
+                    outcomes = computed_outcomes(asked, domains, count)
+                    if self.opaque is None or tuples is None or not bool((outcomes == ANYTHING).any()):
+                        return outcomes
+                    condition = Opaque(text, frozenset(column.id for column in asked.columns))
+                    return self._engines_word(condition, tuples, outcomes)
+                case _:
+                    domain = domains.get(asked.column.id)
+                    return (Unknown(count) if domain is None else domain).outcomes(asked)
 
         def narrow(places: Positions) -> tuple[LeafOutcomes, Narrow]:
             here = {column_id: domain.at(places) for column_id, domain in domains.items()}
@@ -145,6 +166,11 @@ class Judge:
             return self._asked_at(here, len(places), narrowed)
 
         return leaf, narrow
+
+    def _engines_word(self, condition: Opaque, tuples: Tuples | None, outcomes: Outcomes) -> Outcomes:
+        """`outcomes`, and where anything may be, what the engine says, if there is one that knows."""
+        known = None if self.opaque is None or tuples is None else self.opaque(condition, tuples)
+        return outcomes if known is None else np.where(outcomes == ANYTHING, known, outcomes)
 
     def at_pairs(self, spec: Spec, index: ManifestIndex, pairs: Positions) -> Outcomes:
         """The possible outcomes at (file, tuple) pairs: the tuple is known, the file has statistics."""
@@ -184,6 +210,8 @@ def _asked(expr: Bound) -> Iterator[int]:
             yield from _asked(part)
         case IsNull(column) | InSet(column) | InRange(column) | InBuckets(column):
             yield column.id
+        case Computed():
+            yield from (column.id for column in expr.columns)
         case Constant() | Opaque():
             return
         case _:
@@ -268,20 +296,24 @@ def _searched(expr: Bound, schema: Schema, spec: Spec, index: ManifestIndex) -> 
                 return None
             return _Search(sum(s.count for s in known), tuple(r for s in known if s.count for r in s.runs))
         case IsNull() | InSet() | InRange() | InBuckets():
-            return _leaf_searched(expr, schema, spec, index)
+            return _leaf_searched(expr, expr.column.id, schema, spec, index)
+        case Computed(columns=(column,)):
+            return _leaf_searched(expr, column.id, schema, spec, index)
         case Constant(value):
             return None if value is True else _Search(0, ())
-        case Not() | Opaque():
+        case Not() | Opaque() | Computed():
             return None
         case _:
             assert_never(expr)
 
 
-def _leaf_searched(leaf: Leaf, schema: Schema, spec: Spec, index: ManifestIndex) -> _Search | None:
+def _leaf_searched(
+    leaf: Leaf | Computed, column_id: int, schema: Schema, spec: Spec, index: ManifestIndex
+) -> _Search | None:
     best: _Search | None = None
     for position, field in enumerate(spec.fields):
         source_type = schema.atomic(field.source_id)
-        if field.source_id != leaf.column.id or source_type is None:
+        if field.source_id != column_id or source_type is None:
             continue
         outcomes = index.values_domain(position, field, source_type).outcomes(leaf)
         component, places = index.component(position), may_be_true(outcomes).nonzero()[0]

@@ -11,7 +11,8 @@ from typing import Final
 
 from coalesce.model.types import Value
 from coalesce.model.values import order_key
-from coalesce.predicate.expr import And, Bound, InSet, Reference
+from coalesce.predicate.expr import And, Bound, InSet
+from coalesce.predicate.scalar.nodes import Reference
 
 FEW: Final = 32  # alternatives that are as well asked one by one
 

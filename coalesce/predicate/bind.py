@@ -57,7 +57,6 @@ from coalesce.predicate.expr import (
     Operator,
     Or,
     Prefix,
-    Reference,
     Truth,
     Written,
 )
@@ -67,7 +66,7 @@ from coalesce.predicate.own_type import Cut, cutter, ordinal_range, value_at, wi
 from coalesce.predicate.scalar.catalogue import bind_operand
 from coalesce.predicate.scalar.evaluate import evaluate
 from coalesce.predicate.scalar.evaluated import spread
-from coalesce.predicate.scalar.nodes import Call, references
+from coalesce.predicate.scalar.nodes import Call, Reference, references
 from coalesce.predicate.tree import join, rewrite
 
 # Spark takes these for columns if there are such columns, and else calls the function of that name.

@@ -11,8 +11,8 @@
 A domain over a spec's tuple column is made by `tuple_domains.py`, over statistics by the planner, over rows by a scan.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -20,21 +20,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coalesce.model.columns import is_null
+from coalesce.model.columns import column_from, is_null
 from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import Bucket, apply
 from coalesce.model.types import AtomicType, DecimalType, Value
 from coalesce.model.values import column_of, scaled
-from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, encode
-from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf
-from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Mask, Outcomes
+from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, decode, encode
+from coalesce.predicate.expr import Computed, InBuckets, InRange, InSet, IsNull, Leaf
+from coalesce.predicate.extents import Extent, narrowed, outcomes_of
+from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Mask, Outcomes, bits
 
 
 class Domain(Protocol):
     """Knowledge about one column at a number of places."""
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """The possible outcomes of a leaf on this column, at each place."""
+
+    def extent(self) -> Extent | None:
+        """Between which values the column lies, or None if nothing is known that could be computed with."""
 
     def at(self, places: npt.NDArray[np.integer]) -> "Domain":
         """The same at some of the places."""
@@ -59,18 +63,20 @@ class Interval:
         """Whether every value is known."""
         return self.lower is self.upper
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`."""
         match leaf:
             case IsNull():
-                return _bits(self.may_be_null, self.may_be_value)
+                return bits(self.may_be_null, self.may_be_value)
             case InSet(_, values):
                 can_be, can_not = self._in_set(values)
             case InRange():
                 can_be, can_not = self._in_range(leaf)
             case InBuckets(_, transform, buckets):
                 can_be, can_not = self._in_buckets(transform, buckets)
-        outcomes = _bits(can_be, can_not)
+            case Computed(columns=(column,)):
+                return outcomes_of(leaf, {column.id: self.extent()}, len(self.lower))
+        outcomes = bits(can_be, can_not)
         outcomes[self._never_values] = 0
         outcomes[self._maybe_nulls] |= NULL
         return outcomes
@@ -80,6 +86,19 @@ class Interval:
         lower = self.lower[places]
         upper = lower if self.exact else self.upper[places]
         return Interval(self.encoding, lower, upper, self.may_be_null[places], self.may_be_value[places])
+
+    def extent(self) -> Extent:
+        """See `Domain`."""
+        return self._extent
+
+    @cached_property
+    def _extent(self) -> Extent:
+        lower, bounded = decode(self.encoding, self.lower)
+        if self.exact:
+            return Extent(lower, lower, self.may_be_null, self.may_be_value, bounded, bounded)
+        upper, bounded_above = decode(self.encoding, self.upper)
+        one = self.lower == self.upper
+        return Extent(lower, upper, self.may_be_null, self.may_be_value, bounded & bounded_above, one)
 
     @cached_property
     def _never_values(self) -> Codes:
@@ -141,11 +160,11 @@ class Hashed:
     buckets: Codes
     is_null: Mask
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`: a bucket can only rule out equality."""
         match leaf:
             case IsNull():
-                return _bits(self.is_null, ~self.is_null)
+                return bits(self.is_null, ~self.is_null)
             case InSet(_, values):
                 wanted = {apply(self.transform, self.source_type, v) for v in values}
                 can_be = np.isin(self.buckets, np.array(sorted(wanted), np.int64))  # type: ignore[type-var]
@@ -154,14 +173,19 @@ class Hashed:
             case InBuckets(_, transform, buckets) if self.transform.count % transform.count == 0:
                 # A bucket of 64 tells the bucket of 16 as well.
                 inside = np.isin(self.buckets % transform.count, buckets)
-                return np.where(self.is_null, NULL, _bits(inside, ~inside))
+                return np.where(self.is_null, NULL, bits(inside, ~inside))
             case InBuckets():
                 can_be = np.ones(len(self.buckets), np.bool_)
-        return np.where(self.is_null, NULL, _bits(can_be, np.ones(len(can_be), np.bool_)))
+            case Computed():
+                return np.full(len(self.buckets), ANYTHING, np.uint8)
+        return np.where(self.is_null, NULL, bits(can_be, np.ones(len(can_be), np.bool_)))
 
     def at(self, places: npt.NDArray[np.integer]) -> "Hashed":
         """See `Domain`."""
         return Hashed(self.transform, self.source_type, self.buckets[places], self.is_null[places])
+
+    def extent(self) -> None:
+        """See `Domain`: values of one bucket lie anywhere."""
 
 
 @dataclass(frozen=True)
@@ -170,13 +194,16 @@ class Unknown:
 
     count: int
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`. Even of an unknown column, IS NULL is never NULL."""
         return np.full(self.count, TRUE | FALSE if isinstance(leaf, IsNull) else ANYTHING, np.uint8)
 
     def at(self, places: npt.NDArray[np.integer]) -> "Unknown":
         """See `Domain`."""
         return Unknown(len(places))
+
+    def extent(self) -> None:
+        """See `Domain`."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +213,7 @@ class Gathered:
     inner: Domain
     codes: npt.NDArray[np.integer]
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`."""
         return self.inner.outcomes(leaf).take(self.codes)
 
@@ -194,15 +221,23 @@ class Gathered:
         """See `Domain`. Few places have no use for the answers about all values."""
         return self.inner.at(self.codes[places])
 
+    def extent(self) -> Extent | None:
+        """See `Domain`."""
+        inner = self.inner.extent()
+        if inner is None:
+            return None
+        last = len(inner.lower) - 1
+        return inner.take(column_from(np.where(self.codes < 0, last, self.codes)))
+
 
 class Remembered:
     """`inner`, with its last answer: a plan asks a leaf first to find tuples by it, then to judge those tuples."""
 
     def __init__(self, inner: Domain) -> None:
         self.inner = inner
-        self._last: tuple[Leaf | None, Outcomes] = (None, np.empty(0, np.uint8))
+        self._last: tuple[Leaf | Computed | None, Outcomes] = (None, np.empty(0, np.uint8))
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`. The answer is shared and so cannot be written to."""
         last = self._last  # read once and replaced whole, since other threads plan too
         if last[0] is not leaf:
@@ -215,6 +250,10 @@ class Remembered:
         """See `Domain`."""
         return self.inner.at(places)
 
+    def extent(self) -> Extent | None:
+        """See `Domain`."""
+        return self.inner.extent()
+
 
 @dataclass(frozen=True)
 class KnownWhere:
@@ -223,13 +262,25 @@ class KnownWhere:
     inner: Domain
     known: Mask
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`."""
         return np.where(self.known, self.inner.outcomes(leaf), Unknown(len(self.known)).outcomes(leaf))
 
     def at(self, places: npt.NDArray[np.integer]) -> "KnownWhere":
         """See `Domain`."""
         return KnownWhere(self.inner.at(places), self.known[places])
+
+    def extent(self) -> Extent | None:
+        """See `Domain`."""
+        inner = self.inner.extent()
+        if inner is None:
+            return None
+        return replace(
+            inner,
+            may_be_null=inner.may_be_null | ~self.known,
+            may_be_value=inner.may_be_value | ~self.known,
+            bounded=inner.bounded & self.known,
+        )
 
 
 @dataclass(frozen=True)
@@ -239,7 +290,7 @@ class Both:
     one: Domain
     other: Domain
 
-    def outcomes(self, leaf: Leaf) -> Outcomes:
+    def outcomes(self, leaf: Leaf | Computed) -> Outcomes:
         """See `Domain`. Where the two contradict each other, the metadata is wrong and nothing is known."""
         together = self.one.outcomes(leaf) & self.other.outcomes(leaf)
         return np.where(together == 0, ANYTHING, together)
@@ -247,6 +298,23 @@ class Both:
     def at(self, places: npt.NDArray[np.integer]) -> "Both":
         """See `Domain`."""
         return Both(self.one.at(places), self.other.at(places))
+
+    def extent(self) -> Extent | None:
+        """See `Domain`. What is known exactly says all there is, unless the other contradicts it."""
+        one, other = self.one.extent(), self.other.extent()
+        if one is None or other is None:
+            return one if other is None else other
+        return narrowed(one, other) if bool(one.exact.all()) else narrowed(other, one)
+
+
+def computed_outcomes(asked: Computed, domains: Mapping[int, Domain], count: int) -> Outcomes:
+    """The possible outcomes of a condition on computed values; a column without a domain is unknown."""
+    columns = asked.columns
+    if len(columns) == 1:
+        domain = domains.get(columns[0].id)
+        return (Unknown(count) if domain is None else domain).outcomes(asked)
+    extents = {column.id: domains[column.id].extent() if column.id in domains else None for column in columns}
+    return outcomes_of(asked, extents, count)
 
 
 def rows_domain(type_: AtomicType, column: pa.Array) -> Interval:
@@ -261,7 +329,3 @@ def _value(encoding: Encoding, code: int) -> Value:
     if isinstance(encoding, Ranks):
         return encoding.values[code]
     return scaled(encoding.type, code) if isinstance(encoding.type, DecimalType) else code
-
-
-def _bits(can_be: Mask, can_not: Mask) -> Outcomes:
-    return (can_not.view(np.uint8) << np.uint8(1)) | can_be.view(np.uint8)  # FALSE is bit 1, TRUE is bit 0

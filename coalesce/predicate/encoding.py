@@ -9,16 +9,17 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import column_from, flags, numbers
-from coalesce.model.types import BINARY, BOOLEAN, FLOATING, STRING, AtomicType, DecimalType, Value
-from coalesce.model.values import order_key, values_of
+from coalesce.model.types import BINARY, BOOLEAN, DOUBLE, FLOAT, FLOATING, STRING, AtomicType, DecimalType, Value
+from coalesce.model.values import column_of, integer_range, order_key, values_of
 
 Codes = npt.NDArray[np.int64]
 
@@ -26,6 +27,8 @@ LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
 NAN_KEY = HIGHEST - 1
 _WIDEST_KEY_DECIMAL = 18  # digits that surely fit 64 bits
+_FLOATS: Final[dict[AtomicType, type[np.floating[Any]]]] = {FLOAT: np.float32, DOUBLE: np.float64}
+_WIDTHS: Final[dict[int, type[np.signedinteger[Any]]]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 class Encoding(Protocol):
@@ -153,6 +156,31 @@ def encode(type_: AtomicType, column: pa.Array) -> tuple[Encoding, Codes]:
     # 64 bits even where there is no value at all: LOWEST and HIGHEST are put beside codes, and NumPy would cut them.
     indices = numbers(encoded.indices, null=0).astype(np.int64)
     return Ranks(type_, sorted_values), ranks[indices] if len(ranks) else indices
+
+
+def decode(encoding: Encoding, codes: Codes) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+    """The values of codes, and where they are values: `LOWEST` and `HIGHEST` may stand for an open end."""
+    type_ = encoding.type
+    if isinstance(encoding, Ranks):
+        inside = (codes >= 0) & (codes < len(encoding.values))
+        places = column_from(np.where(inside, codes, 0), None if len(encoding.values) else ~inside)
+        return column_of(type_, encoding.values).take(places), inside
+    if type_ in FLOATING:
+        inside = (codes != LOWEST) & (codes != HIGHEST)
+        floats = np.where(codes < 0, codes ^ HIGHEST, codes).view(np.float64)
+        floats[codes == NAN_KEY] = np.nan
+        return column_from(floats.astype(_FLOATS[type_])), inside
+    least, greatest = integer_range(type_) if type_ != BOOLEAN else (0, 1)
+    inside = (codes >= least) & (codes <= greatest)
+    whole_numbers = np.where(inside, codes, 0)
+    if type_ == BOOLEAN:
+        return column_from(whole_numbers.astype(np.bool_)), inside
+    if isinstance(type_, DecimalType):
+        words = np.stack([whole_numbers, whole_numbers >> 63], axis=1)
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(words))]
+        return pa.Array.from_buffers(arrow_type(type_), len(codes), buffers), inside
+    narrow = column_from(whole_numbers.astype(_WIDTHS[arrow_type(type_).bit_width]))
+    return narrow.view(arrow_type(type_)), inside
 
 
 def encode_values(type_: AtomicType, *columns: Sequence[Value]) -> tuple[Encoding, list[Codes]]:

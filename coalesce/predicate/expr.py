@@ -17,9 +17,9 @@ All else is spelled with And, Or, Not and constants, exactly as SQL's three-valu
     isnan(c)             And(Not(IsNull(c)), InSet(c, {NaN}))
     c LIKE 'ab%'         InRange(c, 'ab', 'ac')
 
-A condition on values that are computed, such as `lower(c) = 'a'` or `c > d`, is `Computed`: what it comes to where the columns
-are known, `scalar/` tells. What the language cannot say exactly is `Opaque`: any outcome, so nothing is ever pruned on its
-account.
+A condition on values that are computed, such as `lower(c) = 'a'` or `c > d`, is `Computed`: what it comes to where the
+columns are known, `scalar/` tells. What the language cannot say exactly is `Opaque`: any outcome, so nothing is ever
+pruned on its account.
 """
 
 from dataclasses import dataclass, field

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Final, cast
 
 from coalesce.model.values import order_key
-from coalesce.predicate.expr import FALSE, TRUE, And, Bound, Constant, Expr, InRange, InSet, Not, Opaque, Or
+from coalesce.predicate.expr import FALSE, TRUE, And, Bound, Computed, Constant, Expr, InRange, InSet, Not, Opaque, Or
 from coalesce.predicate.render import to_sql
 from coalesce.predicate.tree import Kind, join, rewrite
 
-__all__ = ["conjuncts", "has_opaque", "normalize", "to_sql"]
+__all__ = ["conjuncts", "has_opaque", "is_plain", "normalize", "to_sql"]
 
 
 def normalize(expr: Bound) -> Bound:
@@ -29,6 +29,17 @@ def conjuncts(expr: Bound) -> tuple[Bound, ...]:
             return ()
         case _:
             return (expr,)
+
+
+def is_plain(expr: Bound) -> bool:
+    """Whether every part of the predicate is a question about the values of one column: surely answered anywhere."""
+    match expr:
+        case And(parts) | Or(parts):
+            return all(is_plain(part) for part in parts)
+        case Not(part):
+            return is_plain(part)
+        case _:
+            return not isinstance(expr, Opaque | Computed)
 
 
 def has_opaque(expr: Bound) -> bool:

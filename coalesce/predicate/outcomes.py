@@ -17,7 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from coalesce.predicate.alternatives import FEW, Cases, by_values
-from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Leaf, Not, Opaque, Or
+from coalesce.predicate.expr import (
+    And,
+    Asked,
+    Bound,
+    Computed,
+    Constant,
+    InBuckets,
+    InRange,
+    InSet,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+)
 
 Outcomes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -28,7 +41,7 @@ NULL: Final = np.uint8(4)
 ANYTHING: Final = TRUE | FALSE | NULL
 
 # Answers a leaf for every place; Opaque conditions are asked too, since an engine may know what we do not.
-LeafOutcomes = Callable[[Leaf | Opaque], Outcomes]
+LeafOutcomes = Callable[[Asked], Outcomes]
 
 # Answers leaves for some of the places, by their positions, and can be narrowed to some of those.
 Narrow = Callable[[npt.NDArray[np.int64]], "tuple[LeafOutcomes, Narrow]"]
@@ -41,19 +54,19 @@ def possible(expr: Bound, leaf: LeafOutcomes, count: int, narrow: Narrow | None 
     """
     match expr:
         case And(parts):
-            return reduce(_and, (possible(part, leaf, count, narrow) for part in parts))
+            return reduce(both, (possible(part, leaf, count, narrow) for part in parts))
         case Or(parts):
             sorted_out = None if narrow is None else by_values(parts)
             if narrow is None or sorted_out is None:
-                return reduce(_or, (possible(part, leaf, count, narrow) for part in parts))
+                return reduce(either, (possible(part, leaf, count, narrow) for part in parts))
             cases, others = sorted_out
             each = (possible(part, leaf, count, narrow) for part in others)
-            return reduce(_or, each, _any_case(cases, leaf, count, narrow))
+            return reduce(either, each, _any_case(cases, leaf, count, narrow))
         case Not(part):
-            return _not(possible(part, leaf, count, narrow))
+            return opposite(possible(part, leaf, count, narrow))
         case Constant(value):
             return np.full(count, _CONSTANTS[value], np.uint8)
-        case IsNull() | InSet() | InRange() | InBuckets() | Opaque():
+        case IsNull() | InSet() | InRange() | InBuckets() | Computed() | Opaque():
             return leaf(expr)
         case _:
             assert_never(expr)
@@ -69,8 +82,13 @@ def _any_case(cases: Cases, leaf: LeafOutcomes, count: int, narrow: Narrow) -> O
             each = (possible(case.expr, here, len(places), narrower) for case in cases.cases)
         else:
             each = (_any_case(half, here, len(places), narrower) for half in cases.halves)
-        outcomes[places] = reduce(_or, each)
+        outcomes[places] = reduce(either, each)
     return outcomes
+
+
+def bits(can_be: Mask, can_not: Mask) -> Outcomes:
+    """Where TRUE is possible and where FALSE is."""
+    return (can_not.view(np.uint8) << np.uint8(1)) | can_be.view(np.uint8)  # FALSE is bit 1, TRUE is bit 0
 
 
 def may_be_true(outcomes: Outcomes) -> Mask:
@@ -89,22 +107,23 @@ _ONE: Final = np.uint8(1)  # shifts by a bit's distance; a plain int would widen
 _TWO: Final = np.uint8(2)
 
 
-def _and(a: Outcomes, b: Outcomes) -> Outcomes:
+def both(a: Outcomes, b: Outcomes) -> Outcomes:
     """TRUE needs both, FALSE needs one, NULL needs one NULL and the other NULL or TRUE."""
     either = a | b
     not_false = (a | (a << _TWO)) & (b | (b << _TWO))
-    both: Outcomes = (a & b & TRUE) | (either & FALSE) | (not_false & either & NULL)
-    return both
+    found: Outcomes = (a & b & TRUE) | (either & FALSE) | (not_false & either & NULL)
+    return found
 
 
-def _or(a: Outcomes, b: Outcomes) -> Outcomes:
+def either(a: Outcomes, b: Outcomes) -> Outcomes:
     """FALSE needs both, TRUE needs one, NULL needs one NULL and the other NULL or FALSE."""
     either = a | b
     not_true = (a | (a << _ONE)) & (b | (b << _ONE))
-    any_: Outcomes = (either & TRUE) | (a & b & FALSE) | (not_true & either & NULL)
-    return any_
+    found: Outcomes = (either & TRUE) | (a & b & FALSE) | (not_true & either & NULL)
+    return found
 
 
-def _not(a: Outcomes) -> Outcomes:
-    opposite: Outcomes = ((a & TRUE) << _ONE) | ((a & FALSE) >> _ONE) | (a & NULL)
-    return opposite
+def opposite(a: Outcomes) -> Outcomes:
+    """TRUE and FALSE swapped."""
+    found: Outcomes = ((a & TRUE) << _ONE) | ((a & FALSE) >> _ONE) | (a & NULL)
+    return found

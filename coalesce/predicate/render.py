@@ -30,6 +30,7 @@ from coalesce.predicate.expr import (
     Bound,
     Column,
     Comparison,
+    Computed,
     Constant,
     InBuckets,
     InRange,
@@ -43,11 +44,11 @@ from coalesce.predicate.expr import (
     Opaque,
     Or,
     Prefix,
-    Reference,
     Truth,
     Written,
 )
 from coalesce.predicate.names import dotted, quoted
+from coalesce.predicate.scalar.nodes import Reference
 
 _CONSTANTS: Final = {True: "true", False: "false", None: "CAST(NULL AS BOOLEAN)"}
 _INTEGER_SUFFIXES: Final[dict[AtomicType, str]] = {INT8: "Y", INT16: "S", INT64: "L"}
@@ -73,7 +74,7 @@ def to_sql(expr: Bound, *, longest_list: int | None = None) -> str:
             return " OR ".join(_inside(part, longest_list) for part in parts)
         case Constant(value):
             return _CONSTANTS[value]
-        case Opaque(text):
+        case Opaque(text) | Computed(text=text):
             return text
         case IsNull(column):
             return f"{quoted(column.name)} IS NULL"
@@ -154,7 +155,7 @@ def _written_literal(literal: Literal) -> str:
 def _inside(part: Bound, longest_list: int | None) -> str:
     text = to_sql(part, longest_list=longest_list)
     two_ends = isinstance(part, InRange) and part.lower is not None and part.upper is not None
-    return f"({text})" if two_ends or isinstance(part, And | Or | Opaque) else text
+    return f"({text})" if two_ends or isinstance(part, And | Or | Opaque | Computed) else text
 
 
 def _in_set(leaf: InSet, longest_list: int | None, *, negated: bool) -> str:

@@ -22,8 +22,9 @@ from coalesce.model.values import FieldValues, from_python
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.planner import JudgeOpaque, PlannedManifest
-from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InSet, IsNull, Reference
+from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InSet, IsNull
 from coalesce.predicate.outcomes import Mask
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.engine import Rewritten, most_dead
 from coalesce.table.tuples import component_in

@@ -13,7 +13,8 @@ from coalesce.model.transforms import Bucket, Identity, Truncate, Void, source_b
 from coalesce.model.types import BINARY, STRING, Value
 from coalesce.model.values import order_key
 from coalesce.predicate.encoding import successor
-from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InBuckets, InRange, InSet, IsNull, Or, Reference
+from coalesce.predicate.expr import FALSE, TRUE, And, Bound, InBuckets, InRange, InSet, IsNull, Or
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.table.layout import one_nan
 
 

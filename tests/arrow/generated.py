@@ -26,8 +26,8 @@ from coalesce.predicate.expr import (
     Not,
     Opaque,
     Or,
-    Reference,
 )
+from coalesce.predicate.scalar.nodes import Reference
 from tests.builders import make_version
 from tests.strategies import schemas, values
 

@@ -18,8 +18,9 @@ from coalesce.model.spec import LogicalTuple, Spec, parse_partition_fields
 from coalesce.model.types import DOUBLE, FLOAT, INT64, STRING, AtomicType, Field, Value
 from coalesce.model.values import order_key, values_of
 from coalesce.plan.index import ManifestIndex, runs
-from coalesce.predicate.expr import InSet, Reference
+from coalesce.predicate.expr import InSet
 from coalesce.predicate.outcomes import FALSE, NULL, TRUE
+from coalesce.predicate.scalar.nodes import Reference
 from tests import strategies
 
 Key = tuple[Any, ...]

@@ -46,8 +46,9 @@ from coalesce.model.values import column_of, from_python, order_key, to_python, 
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.planner import kept_manifests
-from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Opaque, Or, Reference
+from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Opaque, Or
 from coalesce.predicate.normalize import normalize
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.table.table import Table, core_of
 from tests import strategies
 from tests.builders import bound

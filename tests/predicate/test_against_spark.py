@@ -14,10 +14,11 @@ from coalesce.model.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, Field
 from coalesce.model.values import column_of
 from coalesce.predicate.bind import bind
 from coalesce.predicate.domains import rows_domain
-from coalesce.predicate.expr import Bound, InSet, Leaf, Opaque, Reference
+from coalesce.predicate.expr import Bound, InSet, Leaf, Opaque
 from coalesce.predicate.normalize import normalize, to_sql
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, possible
 from coalesce.predicate.render import literal_sql, sql_type
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.sql.parse import parse
 from tests.predicate.spark_predicates import predicates, table
 from tests.support.examples import examples

@@ -15,7 +15,8 @@ from coalesce.plan.planner import Judge
 from coalesce.predicate import alternatives, outcomes
 from coalesce.predicate.alternatives import FEW, by_values
 from coalesce.predicate.domains import Both, Domain, Gathered, Hashed, Interval, KnownWhere, Remembered, rows_domain
-from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Or, Reference
+from coalesce.predicate.expr import And, Bound, InRange, InSet, IsNull, Not, Or
+from coalesce.predicate.scalar.nodes import Reference
 from tests.support.examples import examples
 
 A, B = Reference(1, "a", INT32), Reference(2, "b", INT64)

@@ -38,9 +38,9 @@ from coalesce.predicate.expr import (
     Opaque,
     Operator,
     Or,
-    Reference,
 )
 from coalesce.predicate.render import to_sql
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.sql.parse import parse
 from tests.predicate.reference import outcome
 from tests.strategies import atomic_types, values

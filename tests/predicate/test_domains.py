@@ -37,8 +37,9 @@ from coalesce.model.types import (
 from coalesce.model.values import column_of, order_key
 from coalesce.predicate.domains import rows_domain
 from coalesce.predicate.encoding import successor
-from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf, Reference
+from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf
 from coalesce.predicate.outcomes import FALSE, NULL, TRUE
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.tuple_domains import bounds_domain, component_domain
 from tests import strategies
 from tests.predicate.reference import outcome

@@ -10,8 +10,9 @@ from coalesce.errors import PredicateError
 from coalesce.model.schema import Schema
 from coalesce.model.types import INT32, INT64, STRING, Field, StructType
 from coalesce.predicate.bind import bind
-from coalesce.predicate.expr import And, Comparison, InSet, Membership, Or, Reference
+from coalesce.predicate.expr import And, Comparison, InSet, Membership, Or
 from coalesce.predicate.normalize import normalize, to_sql
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.sql.parse import parse
 
 SCHEMA = Schema(

@@ -23,9 +23,9 @@ from coalesce.predicate.expr import (
     Not,
     Opaque,
     Or,
-    Reference,
 )
 from coalesce.predicate.normalize import conjuncts, normalize, to_sql
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.sql.parse import parse
 from tests.predicate.reference import outcome
 

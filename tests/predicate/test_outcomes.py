@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from coalesce.model.types import INT32
-from coalesce.predicate.expr import And, Bound, Constant, IsNull, Leaf, Not, Opaque, Or, Reference
+from coalesce.predicate.expr import And, Bound, Constant, IsNull, Leaf, Not, Opaque, Or
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, possible
+from coalesce.predicate.scalar.nodes import Reference
 
 SINGLE = {True: TRUE, False: FALSE, None: NULL}
 A, B = (IsNull(Reference(i, "ab"[i], INT32)) for i in (0, 1))

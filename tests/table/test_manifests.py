@@ -23,7 +23,8 @@ from coalesce.model.entries import from_files
 from coalesce.model.types import STRING
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.plan import Outline
-from coalesce.predicate.expr import InSet, Reference
+from coalesce.predicate.expr import InSet
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.storage.local import LocalStorage
 from coalesce.table.commit.manifests import ManifestCache, Manifests
 from coalesce.table.table import Table, core_of

@@ -15,7 +15,8 @@ from coalesce.arrow.tuples import tuples_of
 from coalesce.errors import SchemaError
 from coalesce.model.transforms import Bucket, apply
 from coalesce.model.types import INT64, STRING
-from coalesce.predicate.expr import FALSE, TRUE, And, InBuckets, InSet, Reference
+from coalesce.predicate.expr import FALSE, TRUE, And, InBuckets, InSet
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.table.tuples import among
 from tests.arrow.generated import Generated, tables
 from tests.builders import make_version

@@ -1,7 +1,7 @@
 """The functions and operators that are known, by their names in SQL, and how each is bound to its arguments.
 
-One table, whoever reads or builds the predicate. A chooser looks at its arguments' types, converts them as Spark would, and
-answers with a value, or with None where Spark would refuse, or where what it would do is not repeated here.
+One table, whoever reads or builds the predicate. A chooser looks at its arguments' types, converts them as Spark would,
+and answers with a value, or with None where Spark would refuse, or where what it would do is not repeated here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

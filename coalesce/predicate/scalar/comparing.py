@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.columns import Mask, column_from, flags
@@ -85,10 +84,11 @@ def _is_null(_: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
 
 def _united(values: Datum, arguments: Sequence[Evaluated]) -> Evaluated:
     """Values that are unsure where any argument is."""
-    unsure = [a for a in arguments if a.unsure is not None]
+    unsure = [a.unsure for a in arguments if a.unsure is not None]
     if not unsure:
         return Evaluated(values)
-    return Evaluated(values, reduce(np.logical_or, (a.unsure for a in unsure)), unsure[0].why)
+    why = next(a.why for a in arguments if a.unsure is not None)
+    return Evaluated(values, reduce(np.logical_or, unsure), why)
 
 
 # --- lists ---------------------------------------------------------------------------------------------------------

@@ -3,11 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import pyarrow as pa
-
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.types import AtomicType
-from coalesce.model.values import values_of
 from coalesce.predicate.coercion import cast_value, common_type
 from coalesce.predicate.own_type import widens
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure
@@ -57,3 +54,12 @@ def _cast(call: Call, arguments: Sequence[Datum], _: int) -> Evaluated:
 
 KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = {"cast": _cast}
 FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Argument], str], Argument | None]]] = {}
+
+
+def monotone(call: Call) -> tuple[int, ...] | None:
+    """See `evaluate.monotone`."""
+    if call.function == "cast":
+        (argument,) = call.arguments
+        if argument.type is not None and widens(argument.type, call.type, str(call.settings[0])):
+            return (1,)
+    return None

@@ -1,9 +1,9 @@
 """Values over columns: the kernel of every function, called from the leaves up.
 
-A kernel gets the call (for its type and settings), the arguments in Arrow's form and the number of places, and answers for
-all of them at once. Most functions are NULL where an argument is, and unsure where an argument is: for those the kernel
-sees bare columns. Those that choose among their arguments (`CASE`, `coalesce`, AND) see where each is unsure, because what is
-not chosen does not matter, as it does not to Spark.
+A kernel gets the call (for its type and settings), the arguments in Arrow's form and the number of places, and answers
+for all of them at once. Most functions are NULL where an argument is, and unsure where an argument is: for those the
+kernel sees bare columns. Those that choose among their arguments (`CASE`, `coalesce`, AND) see where each is unsure,
+because what is not chosen does not matter, as it does not to Spark.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,16 +40,33 @@ def evaluate(scalar: Scalar, columns: Mapping[int, pa.Array], count: int) -> Eva
         case Fixed(value, type_):
             assert type_ is not None  # NULLs get a type when they are bound
             return Evaluated(column_of(type_, [value])[0])
-        case Call(function, arguments):
-            found = [evaluate(argument, columns, count) for argument in arguments]
-            if function in CHOOSING:
-                return CHOOSING[function](scalar, found, count)
-            return _strict(KERNELS[function], scalar, found, count)
+        case Call(_, arguments):
+            return apply(scalar, [evaluate(argument, columns, count) for argument in arguments], count)
         case _:
             assert_never(scalar)
 
 
-def _strict(kernel: Kernel, call: Call, arguments: list[Evaluated], count: int) -> Evaluated:
+def apply(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
+    """The function of these arguments."""
+    if call.function in CHOOSING:
+        return CHOOSING[call.function](call, arguments, count)
+    return _strict(KERNELS[call.function], call, arguments, count)
+
+
+def monotone(call: Call) -> tuple[int, ...] | None:
+    """The direction in which the value goes with each argument: 1 rising, -1 falling, 0 where it must be fixed.
+
+    Then the values at both ends of the arguments' ranges bound all values between, if they are sure. None if that is
+    not so.
+    """
+    for told in (conversion.monotone, dates.monotone, numbers.monotone, texts.monotone):
+        directions = told(call)
+        if directions is not None:
+            return directions
+    return None
+
+
+def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     """A kernel that is NULL where an argument is, and says nothing where an argument is unsure."""
     if any(isinstance(a.values, pa.Scalar) and not a.values.is_valid for a in arguments):
         return Evaluated(pa.scalar(None, arrow_type(call.type)))

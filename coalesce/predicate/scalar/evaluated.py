@@ -1,11 +1,12 @@
 """What a value comes to at many places: Arrow values, and where Spark's answer is not certain.
 
-A place is *unsure* where Spark fails in ANSI mode and says something else without it (an overflow, a division by zero, a
-text that is no number), and where only Spark's own tables could tell (summer time in the year 2100). The planner keeps
-what it is not sure of; whoever filters rows says why it cannot.
+A place is *unsure* where Spark fails in ANSI mode and says something else without it (an overflow, a division by zero,
+a text that is no number), and where only Spark's own tables could tell (summer time in the year 2100). The planner
+keeps what it is not sure of; whoever filters rows says why it cannot.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow as pa
 from coalesce.model.columns import Mask, is_null
 
 # A column of values, or one value that holds at every place.
-Datum = pa.Array | pa.Scalar
+Datum: TypeAlias = "pa.Array | pa.Scalar"
 
 
 @dataclass(frozen=True, slots=True)

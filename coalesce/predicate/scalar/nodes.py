@@ -1,7 +1,7 @@
 """Values, bound: a column, a fixed value, or a function of values. Plain data, so that they compare and can be sent.
 
-A `Call` names its function in the words of the kernels (`evaluate.py`), has arguments of just the types the kernel takes,
-and in `settings` what was fixed when it was bound: a unit, a pattern, the session's time zone.
+A `Call` names its function in the words of the kernels (`evaluate.py`), has arguments of just the types the kernel
+takes, and in `settings` what was fixed when it was bound: a unit, a pattern, the session's time zone.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from coalesce.errors import PredicateError
-from coalesce.model.types import BOOLEAN, STRING, AtomicType, DecimalType
+from coalesce.model.types import BOOLEAN, AtomicType, DecimalType
 from coalesce.predicate.coercion import cast_value
 from coalesce.predicate.expr import (
     Column,

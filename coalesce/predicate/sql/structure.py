@@ -1,15 +1,15 @@
-"""What sqlglot, in the Spark dialect, makes of a condition: which function of which operands it is.
+r"""What sqlglot, in the Spark dialect, makes of a condition: which function of which operands it is.
 
-sqlglot is asked for the structure alone. Literals are read by `literals.py` before it sees the text, because it loses what
-Spark's types depend on (`1.50BD` has a scale, `r'\\d'` no escapes); a literal reaches it as the text '#3', which stands for the
-third. And functions keep the names they were written by: what they mean is for `scalar/catalogue.py` to say, where sqlglot
-would make `year(dt)` of `year(to_date(dt))`.
+sqlglot is asked for the structure alone. Literals are read by `literals.py` before it sees the text, because it loses
+what Spark's types depend on (`1.50BD` has a scale, `r'\d'` no escapes); a literal reaches it as the text '#3', which
+stands for the third. And functions keep the names they were written by: what they mean is for `scalar/catalogue.py` to
+say, where sqlglot would make `year(to_date(dt))` of `year(dt)`.
 
 Where sqlglot and Spark do not agree how far an operator reaches, the answer is None, as for all that has no name here.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.spark import Spark
@@ -28,10 +28,12 @@ _KEPT: Final = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTR", "SUBSTRING", "TRIM")  #
 class _Structure(Spark):
     """Spark's dialect, with functions by name only."""
 
-    class Parser(Spark.Parser):
-        FUNCTIONS = {}  # noqa: RUF012 - sqlglot's way to say it
-        NO_PAREN_FUNCTIONS = {}  # noqa: RUF012 - likewise
-        FUNCTION_PARSERS = {k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in _KEPT}  # noqa: RUF012
+    class Parser(Spark.Parser):  # type: ignore[misc, valid-type]  # a class that sqlglot makes
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _KEPT
+        }
         STRICT_CAST = True
 
 
@@ -46,8 +48,8 @@ def operand_of(tokens: Tokens, start: int, end: int, time_zone: str) -> Operand 
     if text is None:
         return None
     try:
-        parsed = parse_one(text, dialect=_Structure, into=exp.Condition)
-        return _Translation(found, time_zone).operand(parsed)
+        parsed: Any = parse_one(text, dialect=_Structure, into=exp.Condition)
+        return _Translation(found).operand(parsed)
     except (SqlglotError, _NotUnderstood):
         return None
     except Exception:  # noqa: BLE001 - sqlglot stumbled; whether this is SQL is for Spark to say
@@ -142,9 +144,8 @@ _TYPE_NAMES: Final = {
 class _Translation:
     """From sqlglot's tree to ours."""
 
-    def __init__(self, found: list[Literal], time_zone: str) -> None:
+    def __init__(self, found: list[Literal]) -> None:
         self.found = found
-        self.time_zone = time_zone
 
     def operand(self, node: exp.Expression | None) -> Operand:
         """One node; `_NotUnderstood` for what has no name here."""
@@ -220,9 +221,8 @@ class _Translation:
 
     def _in(self, node: exp.Expression) -> Operand:
         listed = node.expressions
-        if (
-            not listed
-            or set(node.args) - {"this", "expressions", "negate"}
+        if not listed or (
+            set(node.args) - {"this", "expressions", "negate"}
             and any(node.args.get(name) for name in ("query", "unnest", "field", "is_global"))
         ):
             raise _NotUnderstood
@@ -250,7 +250,7 @@ class _Translation:
         return Calculation("try_cast", (self.operand(node.this),), self._type(node))
 
     def _type(self, node: exp.Expression) -> AtomicType:
-        if set(k for k, v in node.args.items() if v) - {"this", "to", "safe", "_type"}:
+        if {name for name, value in node.args.items() if value} - {"this", "to", "safe", "_type"}:
             raise _NotUnderstood  # a format, an action
         named = node.args["to"]
         digits = [param.this.this for param in named.expressions]
@@ -261,7 +261,7 @@ class _Translation:
         return type_
 
     def _case(self, node: exp.Expression) -> Operand:
-        """`CASE WHEN c THEN v … ELSE d END` as case(c, v, …, d); with a value after CASE, that is compared with each."""
+        """`CASE WHEN c THEN v … ELSE d END` as case(c, v, …, d); a value after CASE is compared with each."""
         subject = None if node.this is None else self.operand(node.this)
         arguments: list[Operand] = []
         for branch in node.args["ifs"]:

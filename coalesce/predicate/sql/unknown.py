@@ -1,4 +1,4 @@
-"""Conditions in SQL that are more than a column and literals: computed if every word of them is known, else kept as they are.
+"""Conditions in SQL that are more than a column and literals: computed if every word is known, else kept as they are.
 
 `grammar.py` tells whether the text is an expression at all and which columns it reads. sqlglot, behind it, recurses, so
 text that would take it too deep is not shown to it: such a condition is kept without a list of columns.

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 from coalesce.errors import PredicateError
 from coalesce.model.schema import Schema
 from coalesce.predicate.bind import bind
-from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
+from coalesce.predicate.expr import And, Bound, Computed, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
 from coalesce.predicate.names import quoted
 from coalesce.predicate.render import to_sql
 from coalesce.predicate.sql.parse import parse
@@ -29,7 +29,7 @@ def condition(session: SparkSession, predicate: Bound) -> Column:
         case InBuckets(column, transform, buckets):
             # The only leaf that SQL has no words for.
             return component(session, transform, column.type, F.col(quoted(column.name))).isin(list(buckets))
-        case Constant() | Opaque() | IsNull() | InSet() | InRange():
+        case Constant() | Opaque() | Computed() | IsNull() | InSet() | InRange():
             return F.expr(to_sql(predicate))
         case _:
             assert_never(predicate)

@@ -11,8 +11,9 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import FLOATING, AtomicType, Field, Value
 from coalesce.model.values import order_key, values_of
 from coalesce.model.version import Version
-from coalesce.predicate.expr import Bound, InRange, InSet, Reference
+from coalesce.predicate.expr import Bound, InRange, InSet
 from coalesce.predicate.normalize import has_opaque
+from coalesce.predicate.scalar.nodes import Reference
 from coalesce.spark.jvm.catalyst import jvm
 from coalesce.spark.jvm.collected import collected
 from coalesce.spark.translate.condition import bound_from

@@ -61,7 +61,8 @@ class Rows:
         count = len(self.table)
         found = evaluate(value, {f.id: whole(self.table[f.name]) for f in self.schema}, count)
         column = spread(found.values, count)
-        assert value.type is not None and column.type == arrow_type(value.type), (value, column.type)
+        assert value.type is not None
+        assert column.type == arrow_type(value.type), (value, column.type)
         assert len(column) == count, value
         unsure = np.zeros(count, np.bool_) if found.unsure is None else found.unsure
         assert not unsure.any() or found.why, f"{value}: unsure, but not said why"
@@ -102,7 +103,7 @@ def compare(
     zones: Iterable[str] = ("UTC",),
     ansi: Iterable[bool] = (True, False),
 ) -> Comparison:
-    """Every value of every row where we are sure is Spark's, in each zone, with ANSI mode on and off, and so is its type.
+    """Every value of every row where we are sure is Spark's, in each zone, with ANSI on and off, and so is its type.
 
     With ANSI mode on Spark sees just the rows that we are sure of, and must not fail on any.
     """
