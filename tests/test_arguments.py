@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import coalesce
 from coalesce.arguments import shown
-from coalesce.predicate.builder import ColumnTerm
+from coalesce.predicate.builder import Term
 from tests.fast import FAST
 from tests.support.examples import examples
 
@@ -166,7 +166,7 @@ KINDS = {
 
 FUNCTIONS = ["create", "open", "small", "group", "keep_all", "col"]
 METHODS = [name for name, _ in inspect.getmembers(coalesce.Table, inspect.isfunction) if not name.startswith("_")]
-TERM = [name for name, _ in inspect.getmembers(ColumnTerm, inspect.isfunction) if not name.startswith("__")]
+TERM = [name for name, _ in inspect.getmembers(Term, inspect.isfunction) if not name.startswith("__")]
 OPERATORS = ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__add__", "__rsub__"]
 CALLS = [
     *(f"coalesce.{name}" for name in FUNCTIONS),
@@ -215,7 +215,7 @@ def function(call: str, table: coalesce.Table | None) -> Any:
     if owner == "coalesce":
         return getattr(coalesce, name)
     if owner == "col":
-        return getattr(ColumnTerm if table is None else coalesce.col("app"), name)
+        return getattr(Term if table is None else coalesce.col("app"), name)
     return getattr(coalesce.Table if table is None else table, name)
 
 

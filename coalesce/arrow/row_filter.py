@@ -10,7 +10,7 @@ from coalesce.model.types import Field
 from coalesce.plan.index import Positions
 from coalesce.plan.planner import Judge
 from coalesce.predicate.domains import Domain, rows_domain
-from coalesce.predicate.expr import Asked, Bound, Computed, IsNull, Leaf, Mistake, Opaque
+from coalesce.predicate.expr import Asked, Bound, Computed, IsNull, Leaf, Opaque
 from coalesce.predicate.extents import outcome_bits
 from coalesce.predicate.outcomes import (
     ANYTHING,
@@ -40,12 +40,12 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
     """
     count = rows.num_rows
     domains: dict[int, Domain] = {}
-    not_understood: dict[str, Mistake | None] = {}
+    not_understood: dict[str, str] = {}
     unsure: dict[str, str] = {}
 
     def answer(asked: Asked, places: Positions | None, here: dict[int, Domain]) -> Outcomes:
         if isinstance(asked, Opaque):
-            not_understood[asked.text] = asked.mistake
+            not_understood[asked.text] = asked.hint if asked.mistake is None else asked.mistake.reason
             return np.full(count if places is None else len(places), ANYTHING, np.uint8)
         if isinstance(asked, Computed):
             return computed(asked, places)
@@ -92,8 +92,7 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
                 "such rows out by another condition, or use functions that give NULL instead, such as try_cast."
             )
         texts = " and ".join(
-            f"`{text}`" + ("" if mistake is None else f" ({mistake.reason})")
-            for text, mistake in not_understood.items()
+            f"`{text}`" + (f" ({reason})" if reason else "") for text, reason in not_understood.items()
         )
         raise NeedsSpark(
             f"only Spark can evaluate {texts}: open the table with spark=… and use read(), or leave the condition out "

@@ -287,8 +287,8 @@ class _Binder:
     def _kept(self, opaque: Opaque) -> Opaque:
         mistake = self._mistake(opaque)
         if mistake is not None:
-            return Opaque(opaque.text, mistake=mistake)
-        return Opaque(opaque.text, self._ids(opaque.columns))
+            return Opaque(opaque.text, mistake=mistake, hint=opaque.hint)
+        return Opaque(opaque.text, self._ids(opaque.columns), hint=opaque.hint)
 
     def _mistake(self, opaque: Opaque) -> Mistake | None:
         misnamed = self._misnamed(opaque.names)
@@ -448,7 +448,7 @@ def calculation_of(leaf: Written) -> Operand:
         case NanTest(column):
             return Calculation("isnan", (column,))
         case Prefix(column, prefix, whole=whole):
-            return Calculation("=" if whole else "startswith", (column, Literal(prefix, STRING)))
+            return Calculation("like" if whole else "startswith", (column, Literal(prefix, STRING)))
         case Truth(column):
             return column
         case _:

@@ -1,12 +1,13 @@
-"""Predicates in Python: `(col("app") == "A") & col("dt").between(date(2026, 5, 1), date(2026, 5, 31))`.
+"""Predicates in Python: `(col("app").lower() == "a") & col("dt").between(date(2026, 5, 1), date(2026, 5, 31))`.
 
-Values get the types that PySpark's `lit` gives them. Only a datetime without a zone differs: it is a wall clock, read
-in the session's time zone where the column is a timestamp, just as text would be.
+A term is a column or what is computed from it, by the functions of SQL under their own names (`scalar/catalogue.py`).
+Comparing terms makes predicates. Values get the types that PySpark's `lit` gives them. Only a datetime without a zone
+differs: it is a wall clock, read in the session's time zone where the column is a timestamp, just as text would be.
 """
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,42 +24,56 @@ from coalesce.model.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     AtomicType,
+    atomic_type,
 )
 from coalesce.model.values import from_python, integer_range, plain
 from coalesce.predicate.expr import (
     And,
+    Calculation,
     Column,
     Comparison,
+    Condition,
     Expr,
     Literal,
     Membership,
     NanTest,
     Not,
     NullTest,
+    Opaque,
+    Operand,
     Operator,
     Prefix,
 )
-from coalesce.predicate.names import parts_of
+from coalesce.predicate.mistakes import unknown_function
+from coalesce.predicate.names import dotted, parts_of
+from coalesce.predicate.render import operand_sql
+from coalesce.predicate.scalar.catalogue import columns_in, is_known
+from coalesce.predicate.scalar.nodes import Interval
 from coalesce.predicate.sql.literals import type_of_decimal
+from coalesce.predicate.sql.typenames import named_type
 
 PythonLiteral = str | int | float | Decimal | bool | bytes | date | datetime | None
 
 
-def col(name: str) -> "ColumnTerm":
-    """The column called `name`, to compare with Python values: a predicate without SQL text.
+def col(name: str) -> "Term":
+    """The column called `name`, to compare and to compute with: a predicate without SQL text.
 
-    Terms are compared with `==`, `!=`, `<`, `<=`, `>`, `>=`, `between`, `isin`, `is_null` and the like, and combined
-    with `&`, `|` and `~`. Dots and back-quotes in the name mean what they mean in SQL.
+    Terms are compared with `==`, `!=`, `<`, `<=`, `>`, `>=`, `between`, `isin`, `is_null`, `like` and others, and what
+    comes of it is combined with `&`, `|` and `~`. They are computed with by `+`, `-`, `*`, `/`, `%`, by methods such as
+    `lower()`, `cast("bigint")` and `year()`, and by `call("greatest", …)` with every other function there is. Dots and
+    back-quotes in the name mean what they mean in SQL.
 
     Raises `PredicateError` for what is no name; for a column that is not there, when the predicate is used.
 
     >>> table.count((coalesce.col("app") == "web") & (coalesce.col("dt") <= date(2026, 5, 17)))
     2
+    >>> table.count((coalesce.col("app").upper() == "WEB") & (coalesce.col("n") % 2 == 0))
+    2
     """
     parts = parts_of(check_text(name, "the name of a column"))
     if parts is None:
         raise PredicateError(f"{name!r} is not a column's name; put a name with dots or quotes in `back-quotes`.")
-    return ColumnTerm(Column(parts))
+    return Term(Column(parts))
 
 
 def literal(value: object) -> Literal:
@@ -108,27 +123,29 @@ def _type_of(value: object) -> AtomicType | None:
 
 # Comparing makes a predicate instead of an answer, so == cannot be trusted to tell terms apart: eq=False.
 @dataclass(frozen=True, slots=True, eq=False)
-class ColumnTerm:
-    """A column waiting to be compared."""
+class Term:
+    """A column, or what is computed from it, waiting to be compared."""
 
-    column: Column
+    operand: Column | Calculation
 
-    def __eq__(self, other: PythonLiteral) -> Comparison:  # type: ignore[override]
+    # --- comparisons ----------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: "Comparable") -> Expr:  # type: ignore[override]
         return self._compared(Operator.EQ, other)
 
-    def __ne__(self, other: PythonLiteral) -> Comparison:  # type: ignore[override]
+    def __ne__(self, other: "Comparable") -> Expr:  # type: ignore[override]
         return self._compared(Operator.NE, other)
 
-    def __lt__(self, other: PythonLiteral) -> Comparison:
+    def __lt__(self, other: "Comparable") -> Expr:
         return self._compared(Operator.LT, other)
 
-    def __le__(self, other: PythonLiteral) -> Comparison:
+    def __le__(self, other: "Comparable") -> Expr:
         return self._compared(Operator.LE, other)
 
-    def __gt__(self, other: PythonLiteral) -> Comparison:
+    def __gt__(self, other: "Comparable") -> Expr:
         return self._compared(Operator.GT, other)
 
-    def __ge__(self, other: PythonLiteral) -> Comparison:
+    def __ge__(self, other: "Comparable") -> Expr:
         return self._compared(Operator.GE, other)
 
     if not TYPE_CHECKING:
@@ -140,54 +157,235 @@ class ColumnTerm:
     def _no_condition(self, *_: object) -> NoReturn:
         raise PredicateError("a column alone is no condition: compare it, as in col('flag') == True.")
 
-    def _no_number(self, *_: object) -> NoReturn:
-        raise PredicateError("columns are compared here, not computed with; write the condition as SQL text for Spark.")
-
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = _no_condition
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_number
-    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __neg__ = _no_number
 
-    def eq_null_safe(self, other: PythonLiteral) -> Comparison:
+    def eq_null_safe(self, other: "Comparable") -> Expr:
         """`<=>`: equal, or both NULL."""
         return self._compared(Operator.NULL_SAFE_EQ, other)
 
-    def isin(self, *values: PythonLiteral | Iterable[PythonLiteral]) -> Membership:
+    def isin(self, *values: "Comparable | Iterable[Comparable]") -> Expr:
         """One of these values, given one by one or as one list."""
         given: Iterable[object] = values
         if len(values) == 1 and (is_series(values[0]) or isinstance(values[0], Set)):
             given = values[0]
-        return Membership(self.column, tuple(_operand(value) for value in given))
+        listed = tuple(_operand(value) for value in given)
+        literals = tuple(value for value in listed if isinstance(value, Literal))
+        if isinstance(self.operand, Column) and len(literals) == len(listed):
+            return Membership(self.operand, literals)
+        return condition("in", self.operand, *listed)
 
-    def between(self, low: PythonLiteral, high: PythonLiteral) -> And[Expr]:
+    def between(self, low: "Comparable", high: "Comparable") -> And[Expr]:
         """From `low` to `high`, both included."""
         return And((self >= low, self <= high))
 
-    def startswith(self, prefix: str) -> Prefix:
-        """Starts with this text."""
-        return Prefix(self.column, check_text(prefix, "the beginning of a text"))
-
-    def is_null(self) -> NullTest:
+    def is_null(self) -> Expr:
         """Is NULL."""
-        return NullTest(self.column)
+        return NullTest(self.operand) if isinstance(self.operand, Column) else condition("isnull", self.operand)
 
     def is_not_null(self) -> Not[Expr]:
         """Is not NULL."""
-        return Not(NullTest(self.column))
+        return Not(self.is_null())
 
-    def is_nan(self) -> NanTest:
+    def is_nan(self) -> Expr:
         """Is NaN."""
-        return NanTest(self.column)
+        return NanTest(self.operand) if isinstance(self.operand, Column) else condition("isnan", self.operand)
 
-    def _compared(self, operator: Operator, other: object) -> Comparison:
+    def startswith(self, prefix: "str | Term") -> Expr:
+        """Starts with this text."""
+        if isinstance(prefix, Term) or not isinstance(self.operand, Column):
+            return condition("startswith", self.operand, _text(prefix, "the beginning of a text"))
+        return Prefix(self.operand, check_text(prefix, "the beginning of a text"))
+
+    def endswith(self, ending: "str | Term") -> Expr:
+        """Ends with this text."""
+        return condition("endswith", self.operand, _text(ending, "the end of a text"))
+
+    def contains(self, part: "str | Term") -> Expr:
+        """Has this text in it."""
+        return condition("contains", self.operand, _text(part, "a part of a text"))
+
+    def like(self, pattern: str, escape: str | None = None) -> Expr:
+        """`LIKE`: % stands for any text and _ for any character, unless `escape` (a backslash) stands before it."""
+        return condition("like", self.operand, _text(pattern, "a pattern"), *_escape(escape))
+
+    def ilike(self, pattern: str, escape: str | None = None) -> Expr:
+        """The same, whether letters are small or capital."""
+        return condition("ilike", self.operand, _text(pattern, "a pattern"), *_escape(escape))
+
+    def rlike(self, pattern: str) -> Expr:
+        """Has something in it that matches a regular expression."""
+        return condition("rlike", self.operand, _text(pattern, "a regular expression"))
+
+    def _compared(self, operator: Operator, other: object) -> Expr:
         right = _operand(other)
-        if right.value is None and operator is not Operator.NULL_SAFE_EQ:
+        if isinstance(right, Literal) and right.value is None and operator is not Operator.NULL_SAFE_EQ:
             raise PredicateError(f"nothing {operator.value} NULL, not even NULL; use is_null() or eq_null_safe(None).")
-        return Comparison(self.column, operator, right)
+        if isinstance(self.operand, Column) and isinstance(right, Literal):
+            return Comparison(self.operand, operator, right)
+        return condition(operator.value, self.operand, right)
 
+    # --- what is computed -----------------------------------------------------------------------------------------
 
-def _operand(value: object) -> Literal:
-    if isinstance(value, ColumnTerm):
+    def call(self, function: str, *others: "Comparable") -> "Term":
+        """A function of SQL by its name, with this as its first argument: `col("a").call("greatest", col("b"), 0)`."""
+        name = check_text(function, "the name of a function").lower()
+        if not is_known(name):
+            raise PredicateError(unknown_function(name))
+        return Term(Calculation(name, (self.operand, *(_operand(other) for other in others))))
+
+    def __add__(self, other: "Comparable") -> "Term":
+        return _calculated("+", self, other)
+
+    def __radd__(self, other: "Comparable") -> "Term":
+        return _calculated("+", other, self)
+
+    def __sub__(self, other: "Comparable") -> "Term":
+        return _calculated("-", self, other)
+
+    def __rsub__(self, other: "Comparable") -> "Term":
+        return _calculated("-", other, self)
+
+    def __mul__(self, other: "Comparable") -> "Term":
+        return _calculated("*", self, other)
+
+    def __rmul__(self, other: "Comparable") -> "Term":
+        return _calculated("*", other, self)
+
+    def __truediv__(self, other: "Comparable") -> "Term":
+        return _calculated("/", self, other)
+
+    def __rtruediv__(self, other: "Comparable") -> "Term":
+        return _calculated("/", other, self)
+
+    def __mod__(self, other: "Comparable") -> "Term":
+        return _calculated("%", self, other)
+
+    def __rmod__(self, other: "Comparable") -> "Term":
+        return _calculated("%", other, self)
+
+    def __neg__(self) -> "Term":
+        return self.call("negative")
+
+    def _no_floor(self, *_: object) -> NoReturn:
         raise PredicateError(
-            "two columns cannot be compared here; write the condition as SQL text, which Spark will judge row by row."
+            "// rounds down in Python and towards zero in SQL; say call('div', …), or (a / b).floor()."
         )
+
+    __floordiv__ = __rfloordiv__ = _no_floor
+
+    def cast(self, type_: str) -> "Term":
+        """`CAST`: the value as another type, by its name in SQL or here, such as "bigint" or "int64"."""
+        return Term(Calculation("cast", (self.operand,), _type_named(type_)))
+
+    def try_cast(self, type_: str) -> "Term":
+        """The same, and NULL where the value is none of the type."""
+        return Term(Calculation("try_cast", (self.operand,), _type_named(type_)))
+
+    def coalesce(self, *others: "Comparable") -> "Term":
+        """This, or where it is NULL the first of the others that is not."""
+        return self.call("coalesce", *others)
+
+    def lower(self) -> "Term":
+        """In small letters."""
+        return self.call("lower")
+
+    def upper(self) -> "Term":
+        """In capital letters."""
+        return self.call("upper")
+
+    def trim(self) -> "Term":
+        """Without blanks at both ends."""
+        return self.call("trim")
+
+    def length(self) -> "Term":
+        """How many characters a text has."""
+        return self.call("length")
+
+    def substring(self, start: int, length: int | None = None) -> "Term":
+        """A part of a text from a place, the first of which is 1."""
+        return self.call("substring", start) if length is None else self.call("substring", start, length)
+
+    def abs(self) -> "Term":
+        """Without its sign."""
+        return self.call("abs")
+
+    def round(self, digits: int = 0) -> "Term":
+        """Rounded, half up, to so many digits after the point."""
+        return self.call("round", digits)
+
+    def floor(self) -> "Term":
+        """Rounded down."""
+        return self.call("floor")
+
+    def ceil(self) -> "Term":
+        """Rounded up."""
+        return self.call("ceil")
+
+    def year(self) -> "Term":
+        """The year of a date or a timestamp."""
+        return self.call("year")
+
+    def month(self) -> "Term":
+        """The month of a date or a timestamp, 1 to 12."""
+        return self.call("month")
+
+    def day(self) -> "Term":
+        """The day of the month."""
+        return self.call("day")
+
+    def hour(self) -> "Term":
+        """The hour of a timestamp in the session's time zone."""
+        return self.call("hour")
+
+    def date_trunc(self, unit: str) -> "Term":
+        """The beginning of the year, month, week, day or hour that a timestamp lies in."""
+        return Term(Calculation("date_trunc", (_text(unit, "a unit"), self.operand)))
+
+    def date_add(self, days: "Comparable") -> "Term":
+        """So many days later."""
+        return self.call("date_add", days)
+
+    def datediff(self, start: "Comparable") -> "Term":
+        """How many days a date lies after `start`."""
+        return self.call("datediff", start)
+
+
+Comparable = PythonLiteral | timedelta | Term
+
+
+def condition(function: str, *operands: Operand) -> Condition:
+    """A condition that is computed from operands."""
+    value = Calculation(function, operands)
+    text = operand_sql(value)
+    return Condition(value, text, Opaque(text, frozenset(dotted(column.parts) for column in columns_in(value))))
+
+
+def _calculated(operator: str, *operands: object) -> Term:
+    return Term(Calculation(operator, tuple(_operand(operand) for operand in operands)))
+
+
+def _operand(value: object) -> Operand:
+    if isinstance(value, Term):
+        return value.operand
+    if isinstance(value, timedelta):
+        return Interval(0, value.days, value.seconds * 1_000_000 + value.microseconds)
     return literal(value)
+
+
+def _text(value: object, what: str) -> Operand:
+    return value.operand if isinstance(value, Term) else literal(check_text(value, what))
+
+
+def _escape(escape: str | None) -> tuple[Operand, ...]:
+    return () if escape is None else (_text(escape, "an escape"),)
+
+
+def _type_named(name: str) -> AtomicType:
+    given = check_text(name, "the name of a type")
+    type_ = named_type(given)
+    if type_ is not None:
+        return type_
+    try:
+        return atomic_type(given)
+    except SchemaError as error:
+        raise PredicateError(str(error)) from None

@@ -105,13 +105,14 @@ class Opaque(Combinable):
 
     `columns` are the names (as written) or ids (bound) it reads; None if that is not known. Whether it is
     deterministic is not known either: only an engine that evaluates it may say so. `names` (as written) are operands
-    that are nothing but names. `mistake` (bound) says why it can hardly be meant.
+    that are nothing but names. `mistake` (bound) says why it can hardly be meant, `hint` what is not known of it.
     """
 
     text: str
     columns: frozenset[str] | frozenset[int] | None = None
     names: tuple["Column", ...] = field(default=(), compare=False)
     mistake: "Mistake | None" = field(default=None, compare=False)
+    hint: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

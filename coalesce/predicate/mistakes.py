@@ -48,6 +48,7 @@ from coalesce.predicate.expr import (
 )
 from coalesce.predicate.expr import Not as Negation
 from coalesce.predicate.names import dotted
+from coalesce.predicate.scalar.catalogue import names
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?[dfl]?|[+-]?inf(inity)?|[+-]?nan", re.ASCII | re.IGNORECASE)
@@ -115,6 +116,11 @@ def unknown_name(name: str, known: tuple[str, ...], *, may_be_text: bool) -> str
     if rest.endswith("?"):
         return f"there is no column {name!r}{rest[:-1]}, or the text '{name}'?"
     return f"there is no column {name!r}; did you mean the text '{name}'?"
+
+
+def unknown_function(name: str) -> str:
+    """The sentence about a function that is not known here."""
+    return f"there is no function {name!r} here{suggestion(name, names(), 'the functions')}"
 
 
 def unquoted_date(opaque: Opaque, find: Callable[[str], Field | None]) -> Mistake | None:

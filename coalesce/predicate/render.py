@@ -28,6 +28,7 @@ from coalesce.model.values import display
 from coalesce.predicate.expr import (
     And,
     Bound,
+    Calculation,
     Column,
     Comparison,
     Computed,
@@ -42,16 +43,20 @@ from coalesce.predicate.expr import (
     Not,
     NullTest,
     Opaque,
+    Operand,
     Or,
     Prefix,
     Truth,
     Written,
 )
 from coalesce.predicate.names import dotted, quoted
-from coalesce.predicate.scalar.nodes import Reference
+from coalesce.predicate.scalar.nodes import Interval, Reference
 
 _CONSTANTS: Final = {True: "true", False: "false", None: "CAST(NULL AS BOOLEAN)"}
 _INTEGER_SUFFIXES: Final[dict[AtomicType, str]] = {INT8: "Y", INT16: "S", INT64: "L"}
+_INFIX: Final = frozenset({
+    "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "like", "ilike", "rlike",
+})  # fmt: skip
 _TEMPORAL_WORDS: Final[dict[AtomicType, str]] = {
     DATE: "DATE",
     TIMESTAMP: "TIMESTAMP",
@@ -146,6 +151,45 @@ def column_sql(column: Column) -> str:
     for type_ in column.casts:
         text = f"CAST({text} AS {sql_type(type_)})"
     return text
+
+
+def operand_sql(operand: Operand) -> str:
+    """A value as written, with parentheses wherever they could matter."""
+    match operand:
+        case Column():
+            return column_sql(operand)
+        case Literal():
+            return _written_literal(operand)
+        case Interval(months, days, micros):
+            parts = ((months, "MONTHS"), (days, "DAYS"), (micros, "MICROSECONDS"))
+            return "INTERVAL " + (" ".join(f"'{count}' {unit}" for count, unit in parts if count) or "'0' DAYS")
+        case Calculation("cast" | "try_cast" as function, (argument,), type_) if type_ is not None:
+            return f"{function.upper()}({operand_sql(argument)} AS {sql_type(type_)})"
+        case Calculation(function, arguments):
+            return _calculation_sql(function, [operand_sql(argument) for argument in arguments])
+
+
+def _calculation_sql(function: str, arguments: list[str]) -> str:
+    match function, arguments:
+        case "like" | "ilike", [value, pattern, escape]:
+            return f"({value} {function.upper()} {pattern} ESCAPE {escape})"
+        case _, [left, right] if function in _INFIX:
+            return f"({left} {function.upper()} {right})"
+        case "and" | "or", parts:
+            return "(" + f" {function.upper()} ".join(parts) + ")"
+        case "not", [part]:
+            return f"(NOT {part})"
+        case "negative", [part]:
+            return f"(- {part})"
+        case "isnull", [part]:
+            return f"({part} IS NULL)"
+        case "in", [value, *listed]:
+            return f"({value} IN ({', '.join(listed)}))"
+        case "case", [*branches, default]:
+            pairs = zip(branches[::2], branches[1::2], strict=True)
+            return "CASE " + " ".join(f"WHEN {c} THEN {v}" for c, v in pairs) + f" ELSE {default} END"
+        case _:
+            return f"{function}({', '.join(arguments)})"
 
 
 def _written_literal(literal: Literal) -> str:

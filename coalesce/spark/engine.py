@@ -14,7 +14,7 @@ from coalesce.plan.plan import Plan
 from coalesce.plan.planner import JudgeOpaque
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.normalize import has_opaque
+from coalesce.predicate.normalize import is_plain
 from coalesce.spark.source.frame import dataframe, last_scan
 from coalesce.spark.source.opaque import judge
 from coalesce.spark.translate.schema import schema_from_spark
@@ -65,7 +65,7 @@ class SparkEngine:
 
         A little is done here and now; a job takes over what is much, or what only Spark can judge.
         """
-        if not can_rewrite(snapshot) or (self._is_little(files) and not has_opaque(drop)):
+        if not can_rewrite(snapshot) or (self._is_little(files) and is_plain(drop)):
             return self._arrow.rewrite(snapshot, files, drop)
         return rewrite(self.spark, snapshot, files, drop, self.here)
 

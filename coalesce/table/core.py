@@ -22,7 +22,7 @@ from coalesce.plan.planner import JudgeOpaque
 from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import TRUE, Bound, Combinable, Expr
 from coalesce.predicate.mistakes import refuse, refuse_qualified
-from coalesce.predicate.normalize import has_opaque, normalize
+from coalesce.predicate.normalize import is_plain, normalize
 from coalesce.predicate.sql.parse import parse
 from coalesce.storage.base import Storage
 from coalesce.table.commit.conflicts import FilesGone
@@ -234,7 +234,7 @@ class Core:
     def judge(self, predicate: Bound) -> JudgeOpaque | None:
         """What judges the conditions of a predicate on tuples that only an engine of frames understands."""
         frames = self.engines.frames
-        return frames.judge(self.snapshot()) if frames is not None and has_opaque(predicate) else None
+        return frames.judge(self.snapshot()) if frames is not None and not is_plain(predicate) else None
 
     def rewrite(self, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Shared files written again by Spark if there is one, since it can evaluate any predicate."""

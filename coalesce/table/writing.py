@@ -10,7 +10,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.spec import field_text
 from coalesce.model.values import FieldValues
 from coalesce.predicate.expr import TRUE
-from coalesce.predicate.normalize import has_opaque
+from coalesce.predicate.normalize import is_plain
 from coalesce.table import removal
 from coalesce.table.commit.log import expired
 from coalesce.table.commit.transaction import Transaction
@@ -153,10 +153,10 @@ class TableWriter(TableReader):
             if not allow_outside and within != TRUE:
                 snapshot = replace(snapshot, within=within)
             # What only Spark can judge may turn out to be beyond what there is: then before any row is written.
-            if has_opaque(predicate):
+            if not is_plain(predicate):
                 removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
             transaction.add(core.data_files(snapshot, data), version)
-            if not has_opaque(predicate):
+            if is_plain(predicate):
                 removal.remove(transaction, predicate, core.rewrite)
 
         return core.write("overwrite", applies, stage)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from coalesce.model.transforms import apply
-from coalesce.model.types import Value
-from coalesce.model.values import order_key
-from coalesce.predicate.expr import And, Bound, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
+from coalesce.model.types import BOOLEAN, Value
+from coalesce.model.values import column_of, order_key, values_of
+from coalesce.predicate.expr import And, Bound, Computed, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
+from coalesce.predicate.scalar.evaluate import evaluate
+from coalesce.predicate.scalar.evaluated import spread
 
 
 def outcome(expr: Bound, row: Mapping[int, Value], opaque: Mapping[str, bool | None]) -> bool | None:
@@ -24,6 +26,11 @@ def outcome(expr: Bound, row: Mapping[int, Value], opaque: Mapping[str, bool | N
             return value
         case Opaque(text):
             return opaque[text]
+        case Computed(value):
+            columns = {column.id: column_of(column.type, [row[column.id]]) for column in expr.columns}
+            (found,) = values_of(BOOLEAN, spread(evaluate(value, columns, 1).values, 1))
+            assert found is None or isinstance(found, bool)
+            return found
         case IsNull(column):
             return row[column.id] is None
         case InSet(column, values):

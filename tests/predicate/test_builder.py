@@ -27,7 +27,7 @@ from coalesce.model.types import (
     Value,
 )
 from coalesce.predicate.bind import bind
-from coalesce.predicate.builder import ColumnTerm, col, literal
+from coalesce.predicate.builder import Term, col, literal
 from coalesce.predicate.expr import Column, Expr, Literal
 from coalesce.predicate.sql.parse import parse
 
@@ -70,6 +70,28 @@ SCHEMA = Schema(
         (col("int32").eq_null_safe(None), "int32 <=> NULL"),
         (col("`a.b`") == 1, "`a.b` = 1"),
         (col("ev.string") == "A", "ev.string = 'A'"),
+        (col("int32") == col("int64"), "int32 = int64"),
+        (col("int32") + 1 > col("int64"), "(int32 + 1) > int64"),
+        (1 - col("int32") * 2 < 5, "(1 - (int32 * 2)) < 5"),
+        (col("int32") / 2 >= col("double") % 3, "(int32 / 2) >= (double % 3)"),
+        (-col("int32") == 5, "(- int32) = 5"),
+        (col("string").lower() == "a", "lower(string) = 'a'"),
+        (col("string").upper().trim().isin("A", col("string")), "trim(upper(string)) IN ('A', string)"),
+        (col("string").like("S_N"), "string LIKE 'S_N'"),
+        (col("string").like("50!%", "!"), "string LIKE '50!%' ESCAPE '!'"),
+        (col("string").rlike("^a+b"), "string RLIKE '^a+b'"),
+        (col("string").substring(2, 3).startswith("a"), "startswith(substring(string, 2, 3), 'a')"),
+        (col("string").endswith("z") | col("string").contains("y"), "endswith(string, 'z') OR contains(string, 'y')"),
+        (col("string").length() > 3, "length(string) > 3"),
+        (col("string").cast("bigint") == 5, "CAST(string AS BIGINT) = 5"),
+        (col("string").try_cast("int64") == 5, "TRY_CAST(string AS BIGINT) = 5"),
+        (col("date").year() == 2026, "year(`date`) = 2026"),
+        (col("date").date_add(3) > date(2026, 5, 17), "date_add(`date`, 3) > DATE '2026-05-17'"),
+        (col("date") + timedelta(days=1) > date(2026, 5, 17), "`date` + INTERVAL '1' DAY > DATE '2026-05-17'"),
+        (col("timestamp").date_trunc("month").is_null(), "date_trunc('month', `timestamp`) IS NULL"),
+        (col("string").coalesce("none") == "none", "coalesce(string, 'none') = 'none'"),
+        (col("int32").call("greatest", col("int64"), 0) > 3, "greatest(int32, int64, 0) > 3"),
+        (col("money").round(1).abs().between(1, 2), "abs(round(money, 1)) >= 1 AND abs(round(money, 1)) <= 2"),
         ((col("int32") == 1) & (col("string") == "A"), "int32 = 1 AND string = 'A'"),
         ((col("int32") == 1) | ~(col("string") == "A"), "int32 = 1 OR NOT string = 'A'"),
     ],
@@ -109,8 +131,10 @@ def test_types_of_python_values(value: object, type_: AtomicType | None, inside:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: col("a") == cast(Any, col("b")), "two columns cannot be compared here"),
-        (lambda: col("a").isin(cast(Any, col("b"))), "two columns cannot be compared here"),
+        (lambda: col("a").call("lowr"), "there is no function 'lowr' here; did you mean 'lower'"),
+        (lambda: col("a").cast("strnig"), "there is no type 'strnig'"),
+        (lambda: col("a") // 2, "rounds down in Python"),
+        (lambda: col("a").like(cast(Any, 5)), "a pattern"),
         (lambda: col("a") == None, "use is_null"),  # noqa: E711 - that is the mistake
         (lambda: col("a") < None, "use is_null"),
         (lambda: col("a") == object(), "cannot be compared with a column"),
@@ -137,6 +161,6 @@ def test_no_truth_value() -> None:
 
 def test_names() -> None:
     """A name is split at its dots; back-quotes keep them."""
-    assert col("a.b").column == Column(("a", "b"))
-    assert col("`a.b`").column == Column(("a.b",))
-    assert isinstance(col("a"), ColumnTerm)
+    assert col("a.b").operand == Column(("a", "b"))
+    assert col("`a.b`").operand == Column(("a.b",))
+    assert isinstance(col("a"), Term)

@@ -12,8 +12,10 @@ from coalesce.model.types import DATE, DOUBLE, INT64, STRING, TIMESTAMP, AtomicT
 from coalesce.model.values import display, order_key
 from coalesce.predicate.expr import (
     And,
+    Calculation,
     Column,
     Comparison,
+    Condition,
     Constant,
     Expr,
     Literal,
@@ -22,12 +24,14 @@ from coalesce.predicate.expr import (
     Not,
     NullTest,
     Opaque,
+    Operand,
     Or,
     Prefix,
     Truth,
 )
 from coalesce.predicate.names import dotted, parts_of
 from coalesce.predicate.render import column_sql, literal_sql
+from coalesce.predicate.scalar.nodes import Interval
 from coalesce.predicate.sql.parse import parse
 from tests.strategies import types_with_values
 
@@ -66,8 +70,23 @@ def described(expr: Expr) -> str:
             return f"{'whole' if whole else 'prefix'}({column_sql(column)}, {display(STRING, prefix)})"
         case Truth(column):
             return f"truth({column_sql(column)})"
+        case Condition(value):
+            return f"computed {_operand(value)}"
         case _:
             raise AssertionError(f"{expr} is bound")
+
+
+def _operand(operand: Operand) -> str:
+    match operand:
+        case Column():
+            return column_sql(operand)
+        case Literal():
+            return _literal(operand)
+        case Interval(months, days, micros):
+            return f"interval({months}, {days}, {micros})"
+        case Calculation(function, arguments, type_):
+            made = "" if type_ is None else f" as {type_}"
+            return f"{function}({', '.join(map(_operand, arguments))}{made})"
 
 
 def _literal(literal: Literal) -> str:

@@ -22,6 +22,7 @@ from coalesce.predicate.sql.lexer import Tokens
 from coalesce.predicate.sql.literal_tokens import read_literal
 from coalesce.predicate.sql.typenames import PARAMETRISED, named_type
 
+_NOT_READ: Final = frozenset({"CHAR", "CHARACTER", "VARCHAR"})
 _KEPT: Final = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTR", "SUBSTRING", "TRIM")  # what is no plain list of arguments
 
 
@@ -62,6 +63,8 @@ def _without_literals(tokens: Tokens, start: int, end: int, time_zone: str, foun
     index = start
     while index < end:
         kind, word = tokens.kinds[index], tokens.words[index]
+        if word in _NOT_READ and index + 1 in tokens.partner:
+            return None  # sqlglot would read it without its length
         if word in PARAMETRISED and index + 1 in tokens.partner and index > start:
             closing = tokens.partner[index + 1]
             pieces.append(tokens.slice(index, closing + 1))

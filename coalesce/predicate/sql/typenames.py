@@ -44,7 +44,7 @@ TYPES: Final[dict[str, AtomicType]] = {
     "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
 }
 # Types that have numbers in parentheses behind them.
-PARAMETRISED: Final = frozenset({"CHAR", "CHARACTER", "DEC", "DECIMAL", "NUMERIC", "VARCHAR"})
+PARAMETRISED: Final = frozenset({"DEC", "DECIMAL", "NUMERIC"})
 
 _DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)", re.ASCII)
 

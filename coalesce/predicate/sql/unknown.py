@@ -8,6 +8,7 @@ from typing import Final
 
 from coalesce.errors import PredicateError
 from coalesce.predicate.expr import Calculation, Column, Condition, Opaque
+from coalesce.predicate.mistakes import unknown_function
 from coalesce.predicate.names import dotted
 from coalesce.predicate.scalar.catalogue import columns_in, unknown_functions
 from coalesce.predicate.sql.lexer import Tokens
@@ -37,11 +38,13 @@ def computed(tokens: Tokens, start: int, end: int, time_zone: str, names: tuple[
     if _beyond_sqlglot(tokens, start, end):
         return Opaque(text, names=names)
     value = structure.operand_of(tokens, start, end, time_zone)
-    if isinstance(value, Calculation) and not any(unknown_functions(value)):
+    unknown = next(unknown_functions(value), None) if isinstance(value, Calculation) else None
+    if isinstance(value, Calculation) and unknown is None:
         read = frozenset(dotted(column.parts) for column in columns_in(value))
         return Condition(value, text, Opaque(text, read, names))
+    hint = "" if unknown is None else unknown_function(unknown)
     try:
-        return Opaque(text, grammar.columns_of(text), names)
+        return Opaque(text, grammar.columns_of(text), names, hint=hint)
     except grammar.Refused as refused:
         raise PredicateError(refused.reason, tokens.text, tokens.starts[start] + refused.offset) from None
 

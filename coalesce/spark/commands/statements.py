@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from coalesce.errors import CoalesceError
 from coalesce.predicate.expr import And
 from coalesce.predicate.names import dotted
-from coalesce.predicate.normalize import has_opaque
+from coalesce.predicate.normalize import is_plain
 from coalesce.spark.commands.save import opened
 from coalesce.spark.engine import SparkEngine
 from coalesce.spark.translate.condition import bound_from
@@ -35,7 +35,7 @@ def _deleted(table: Table, statement: Any) -> bool:
     if conditions is None:
         return False
     bounds = [bound_from(zoned, table.schema) for zoned in conditions]
-    told = [bound for bound in bounds if bound is not None and not has_opaque(bound)]
+    told = [bound for bound in bounds if bound is not None and is_plain(bound)]
     if len(told) < len(bounds):
         return False
     table.delete(And(tuple(told)) if told else None)

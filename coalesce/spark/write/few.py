@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 from pyspark.sql import types as spark
 
 from coalesce.predicate.names import quoted
-from coalesce.predicate.normalize import has_opaque
+from coalesce.predicate.normalize import is_plain
 from coalesce.spark.jvm.catalyst import size_estimate
 from coalesce.spark.jvm.collected import collected
 from coalesce.table.engine import Snapshot
@@ -94,7 +94,7 @@ class FewRows:
 
     def _is_possible(self, count: int) -> bool:
         within = self.snapshot.within
-        return count * _LEAST_ROW_BYTES <= self.most_bytes and (within is None or not has_opaque(within))
+        return count * _LEAST_ROW_BYTES <= self.most_bytes and (within is None or is_plain(within))
 
     def _row_bytes(self) -> float | None:
         """What a row may take in memory, as far as the table's own rows tell."""
