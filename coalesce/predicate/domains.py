@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coalesce.model.columns import column_from, is_null
+from coalesce.model.columns import column_from, is_null, numbers
 from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import Bucket, apply
-from coalesce.model.types import AtomicType, DecimalType, Value
+from coalesce.model.types import FLOATING, AtomicType, DecimalType, Value
 from coalesce.model.values import column_of, scaled
-from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, decode, encode
+from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, decode, encode, key_of
 from coalesce.predicate.expr import Computed, InBuckets, InRange, InSet, IsNull, Leaf
 from coalesce.predicate.extents import Extent, narrowed, outcomes_of
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Mask, Outcomes, bits
@@ -94,11 +94,21 @@ class Interval:
     @cached_property
     def _extent(self) -> Extent:
         lower, bounded = decode(self.encoding, self.lower)
+        if self.encoding.type in FLOATING:  # of zero the sign is not known: it is an interval of two
+            return self._float_extent(lower, bounded)
         if self.exact:
             return Extent(lower, lower, self.may_be_null, self.may_be_value, bounded, bounded)
         upper, bounded_above = decode(self.encoding, self.upper)
         one = self.lower == self.upper
         return Extent(lower, upper, self.may_be_null, self.may_be_value, bounded & bounded_above, one)
+
+    def _float_extent(self, lower: pa.Array, bounded: Mask) -> Extent:
+        upper, bounded_above = decode(self.encoding, self.upper)
+        zero = key_of(self.encoding.type, 0.0)
+        lowest = numbers(lower).copy()
+        lowest[self.lower == zero] = -0.0
+        one = (self.lower == self.upper) & (self.lower != zero)
+        return Extent(column_from(lowest), upper, self.may_be_null, self.may_be_value, bounded & bounded_above, one)
 
     @cached_property
     def _never_values(self) -> Codes:

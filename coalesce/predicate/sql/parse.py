@@ -7,9 +7,10 @@ recurses, since Catalyst nests parentheses as deep as a chain of ORs is long.
 from dataclasses import dataclass, field
 
 from coalesce.errors import PredicateError
-from coalesce.predicate.expr import And, Expr, Or
+from coalesce.predicate.expr import And, Expr, Opaque, Or
 from coalesce.predicate.sql.conditions import condition
 from coalesce.predicate.sql.lexer import Tokens, tokenize
+from coalesce.predicate.sql.unknown import kept
 from coalesce.predicate.tree import join, negation, rewrite
 
 
@@ -22,6 +23,12 @@ def parse(text: str, *, time_zone: str = "UTC") -> Expr:
     if len(tokens) == 0:
         raise PredicateError("the predicate is empty; write a condition, or true for all rows.", text, 0)
     return rewrite(_nested(tokens, time_zone), lambda leaf: leaf, text=text)
+
+
+def opaque(text: str) -> Opaque:
+    """The condition in `text`, not to be understood: only which columns it reads."""
+    tokens = tokenize(text)
+    return kept(tokens, 0, len(tokens))
 
 
 @dataclass(slots=True)

@@ -31,18 +31,29 @@ def computed(tokens: Tokens, start: int, end: int, time_zone: str, names: tuple[
 
     `names` are operands of it that are nothing but names.
     """
-    from coalesce.predicate.sql import grammar, structure  # only now: see there
+    from coalesce.predicate.sql import structure  # only now: importing sqlglot takes longer than planning most queries
 
     _refuse_fragments(tokens, start, end)
+    if _beyond_sqlglot(tokens, start, end):
+        return Opaque(tokens.slice(start, end), names=names)
+    value = structure.operand_of(tokens, start, end, time_zone)
+    if not isinstance(value, Calculation):
+        return kept(tokens, start, end, names)
+    unknown = next(unknown_functions(value), None)
+    if unknown is not None:
+        return kept(tokens, start, end, names, unknown_function(unknown))
+    text = tokens.slice(start, end)
+    read = frozenset(dotted(column.parts) for column in columns_in(value))
+    return Condition(value, text, Opaque(text, read, names))
+
+
+def kept(tokens: Tokens, start: int, end: int, names: tuple[Column, ...] = (), hint: str = "") -> Opaque:
+    """The condition as it is, if it is one to sqlglot."""
+    from coalesce.predicate.sql import grammar  # only now: see there
+
     text = tokens.slice(start, end)
     if _beyond_sqlglot(tokens, start, end):
         return Opaque(text, names=names)
-    value = structure.operand_of(tokens, start, end, time_zone)
-    unknown = next(unknown_functions(value), None) if isinstance(value, Calculation) else None
-    if isinstance(value, Calculation) and unknown is None:
-        read = frozenset(dotted(column.parts) for column in columns_in(value))
-        return Condition(value, text, Opaque(text, read, names))
-    hint = "" if unknown is None else unknown_function(unknown)
     try:
         return Opaque(text, grammar.columns_of(text), names, hint=hint)
     except grammar.Refused as refused:

@@ -12,7 +12,7 @@ from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import And, Bound, Computed, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
 from coalesce.predicate.names import quoted
 from coalesce.predicate.render import to_sql
-from coalesce.predicate.sql.parse import parse
+from coalesce.predicate.sql.parse import opaque, parse
 from coalesce.spark.jvm.values import END
 from coalesce.spark.translate.transforms import component
 
@@ -39,11 +39,12 @@ def bound_from(zoned: str, schema: Schema) -> Bound | None:
     """A condition as Spark has written it, or None if it is not understood.
 
     It comes with its time zone and has the table's own names: nothing in it is for the session's settings to say,
-    which may have changed since the query was analysed.
+    which may have changed since the query was analysed. Of what only Spark can understand, such as a function of
+    somebody's own, the text tells nothing but which columns it reads.
     """
-    time_zone, _, text = zoned.partition(END)
+    time_zone, text, *foreign = zoned.split(END)
     try:
-        parsed = parse(text, time_zone=time_zone)
+        parsed = opaque(text) if foreign else parse(text, time_zone=time_zone)
         return bind(parsed, schema, case_sensitive=True, time_zone=time_zone, text=text)
     except PredicateError:
         return None

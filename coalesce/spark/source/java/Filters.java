@@ -9,6 +9,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
@@ -17,10 +18,14 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
+import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
@@ -48,12 +53,13 @@ final class Filters {
   }
 
   /**
-   * Zone, NUL, SQL text → expression, attributes by their bare names. `names` says what the table calls an attribute
+   * Zone, NUL, SQL text → expression, attributes by their bare names; one more NUL behind a text that only Spark can
+   * understand. `names` says what the table calls an attribute
    * (by its id) where the query may have written it differently; null where Spark has seen to that.
    *
    * <p>The text means the same whatever the session's time zone is by the time it is read: its timestamps are written
-   * in the zone that the filter's casts have had since the query was analysed, and that zone goes with it. What needs a
-   * subquery's result, is not deterministic or has casts in several zones is left out: Spark checks it in the rows.
+   * in the zone that the filter's parts have had since the query was analysed, and that zone goes with it. What needs a
+   * subquery's result, is not deterministic or has parts in several zones is left out: Spark checks it in the rows.
    */
   static Map bySql(Seq filters, Map names) {
     return bySql(CollectionConverters.asJava(filters), names);
@@ -68,7 +74,8 @@ final class Filters {
         zone = zone == null ? "UTC" : zone;
         try {
           Expression bare = (Expression) filter.transform(new Bare(names));
-          found.put(zone + END + SQLConf.withExistingConf(inZone(zone), new Sql(bare)), bare);
+          String text = zone + END + SQLConf.withExistingConf(inZone(zone), new Sql(bare));
+          found.put(isForeign(bare) ? text + END : text, bare);
         } catch (RuntimeException inexpressible) {
           continue; // not every expression has SQL; the files are kept
         }
@@ -90,10 +97,11 @@ final class Filters {
   static final char END = (char) 0;
   private static final String SEVERAL = ""; // no zone has this name
 
-  /** The time zone of all casts that need one, SEVERAL, or what was `known` if there are none. */
+  /** The time zone of all that needs one, SEVERAL, or what was `known` if nothing does. */
   private static String zone(Expression expression, String known) {
-    if (expression instanceof Cast && ((Cast) expression).needsTimeZone()) {
-      String own = ((Cast) expression).timeZoneId().isEmpty() ? SEVERAL : (String) ((Cast) expression).timeZoneId().get();
+    if (needsZone(expression)) {
+      Option named = ((TimeZoneAwareExpression) expression).timeZoneId();
+      String own = named.isEmpty() ? SEVERAL : (String) named.get();
       known = known == null || known.equals(own) ? own : SEVERAL;
     }
     Iterator children = CollectionConverters.asJava(expression.children()).iterator();
@@ -102,6 +110,37 @@ final class Filters {
     }
     return known;
   }
+
+  private static boolean needsZone(Expression expression) {
+    if (expression instanceof Cast) {
+      return ((Cast) expression).needsTimeZone();
+    }
+    return expression instanceof TimeZoneAwareExpression;
+  }
+
+  /**
+   * Whether the text does not say all: a function of somebody's own may have the name of one of Spark's, and decimals may
+   * be computed with other digits than they usually are.
+   */
+  private static boolean isForeign(Expression expression) {
+    if (expression instanceof UserDefinedExpression || !expression.getClass().getName().startsWith(OWN)) {
+      return true;
+    }
+    if (expression instanceof BinaryArithmetic && expression.dataType() instanceof DecimalType) {
+      if (!((BinaryArithmetic) expression).evalContext().allowDecimalPrecisionLoss()) {
+        return true;
+      }
+    }
+    Iterator children = CollectionConverters.asJava(expression.children()).iterator();
+    while (children.hasNext()) {
+      if (isForeign((Expression) children.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static final String OWN = "org.apache.spark.sql.catalyst.expressions.";
 
   /** The session's settings as they are now, but for the time zone, in which Catalyst writes timestamps. */
   static SQLConf inZone(String zone) {
