@@ -39,6 +39,8 @@ def questions(day: date) -> dict[str, Question]:
         "one app, every day": Question(of_app),
         "prefix of ten apps, every day": Question("app LIKE 'app-0123%'"),
         "statistics of a third column": Question("amount > 1990"),
+        "function: one app in small letters": Question("lower(app) = 'app-01234'", 50),
+        "functions of both columns": Question(f"year(dt) = {day.year} AND upper(app) LIKE 'APP-0123_'"),
         "point and statistics": Question(f"{on_day} AND {of_app} AND amount > 1500"),
     }
 

@@ -34,7 +34,7 @@ MOST_OPAQUE = 0.45
 
 # Interpreted: compiling a hundred expressions takes longer than evaluating them for forty rows.
 # And without the rule that would evaluate a local table while planning, and leave no expressions to print.
-_SETTINGS = {
+SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
@@ -44,7 +44,7 @@ _SETTINGS = {
 @pytest.fixture(scope="module")
 def awkward(spark: "SparkSession") -> Iterator["Awkward"]:
     """The table, here and in Spark."""
-    with changed(spark, _SETTINGS):
+    with changed(spark, SETTINGS):
         yield Awkward(spark, *table())
 
 
