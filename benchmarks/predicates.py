@@ -1,8 +1,8 @@
 """Conditions that are computed, on rows without Spark, beside the same written by hand with pyarrow.compute.
 
-Ten million rows in one table. Each condition is left to check in every row: nothing is pruned. By hand, the files are read
-with pyarrow's Parquet reader, the columns that the condition asks for and the one that is wanted, and filtered by what
-pyarrow.compute has for the same words. How long plans with functions take, `python -m benchmarks planning` tells.
+Ten million rows in one table. Each condition is left to check in every row: nothing is pruned. By hand, the files are
+read with pyarrow's Parquet reader, the columns that the condition asks for and the one that is wanted, and filtered by
+what pyarrow.compute has for the same words. How long plans with functions take, `python -m benchmarks planning` tells.
 """
 
 import argparse
@@ -71,11 +71,13 @@ def measured(table: Table, files: list[Path], repeats: int) -> list[Result]:
             return int(table.scan(where, columns=["id"]).to_arrow().num_rows)
 
         def by_hand(columns: list[str] = columns, mask: Callable[[pa.Table], pa.Array] = mask) -> int:
-            whole = pa.concat_tables(pq.read_table(f, columns=["id", *columns], page_checksum_verification=True) for f in files)
+            whole = pa.concat_tables(
+                pq.read_table(f, columns=["id", *columns], page_checksum_verification=True) for f in files
+            )
             return int(whole.filter(mask(whole)).select(["id"]).num_rows)
 
         assert ours() == by_hand(), where
-        here, there = in_turns(ours, by_hand, repeats)
+        here, there = in_turns(repeats, ours, by_hand)
         ratio = here.clock / there.clock
         note = f"{ratio:.2f}x of {there.clock * 1000:.0f} ms by hand; to be at most {AT_MOST}x"
         results.append(Result(where, here.clock * 1000, "ms", note))

@@ -38,9 +38,7 @@ def _rows() -> pa.Table:
     return pa.table({**columns, "n": pa.array(range(ROWS), pa.int64())})
 
 
-def test_the_same_files_as_by_spark(
-    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_files_as_by_spark(spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file is planned if and only if Spark finds the condition TRUE of one of its logical partitions, or fails on it.
 
     Where we are less sure than Spark, more files may be planned; that is counted, and rare.

@@ -24,6 +24,7 @@ FUNCTIONS: Final[Mapping[str, Chooser]] = {
     **texts.FUNCTIONS,
 }
 _CASTS: Final = frozenset({"cast", "try_cast"})
+_WORDS: Final = frozenset({"and", "between", "case", "div", "in", "not", "or"})  # operators that are words
 
 
 def is_known(name: str) -> bool:
@@ -33,7 +34,7 @@ def is_known(name: str) -> bool:
 
 def names() -> list[str]:
     """The names of all functions, without operators."""
-    return sorted(name for name in (*FUNCTIONS, *_CASTS) if name.replace("_", "").isalpha())
+    return sorted(name for name in (*FUNCTIONS, *_CASTS) if name.replace("_", "").isalpha() and name not in _WORDS)
 
 
 def bind_operand(operand: Operand, resolve: Callable[[Column], Reference | None], time_zone: str) -> Argument | None:

@@ -1,9 +1,9 @@
-r"""What sqlglot, in the Spark dialect, makes of a condition: which function of which operands it is.
+"""What sqlglot, in the Spark dialect, makes of a condition: which function of which operands it is.
 
-sqlglot is asked for the structure alone. Literals are read by `literals.py` before it sees the text, because it loses
-what Spark's types depend on (`1.50BD` has a scale, `r'\d'` no escapes); a literal reaches it as the text '#3', which
-stands for the third. And functions keep the names they were written by: what they mean is for `scalar/catalogue.py` to
-say, where sqlglot would make `year(to_date(dt))` of `year(dt)`.
+sqlglot is asked for the structure alone. Literals are read by `literals.py` before it sees the text, because to it the
+sign of `-128Y` is no part of the number; a literal reaches it as the text '#3', which stands for the third. And
+functions keep the names they were written by: what they mean is for `scalar/catalogue.py` to say, where sqlglot would
+make `year(to_date(dt))` of `year(dt)`.
 
 Where sqlglot and Spark do not agree how far an operator reaches, the answer is None, as for all that has no name here.
 """
@@ -86,7 +86,7 @@ def _without_literals(tokens: Tokens, start: int, end: int, time_zone: str, foun
             pieces.append(f"'#{len(found)}'")
             found.append(literal)
             continue
-        pieces.append(tokens.raw(index))
+        pieces.append(_SPELT.get(word) or tokens.raw(index))
         index += 1
     return " ".join(pieces)
 
@@ -97,6 +97,7 @@ def _starts(tokens: Tokens, start: int, index: int) -> bool:
     return before in _BEFORE_OPERANDS
 
 
+_SPELT: Final = {"!<": ">=", "!>": "<="}  # which sqlglot does not know, or takes for < and >
 _BEFORE_OPERANDS: Final = frozenset({
     "(", ",", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "||", "AND", "OR", "NOT",
     "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "DIV", "CASE",

@@ -64,7 +64,8 @@ class Generator:
             case 1 if depth > 1:
                 return f"NOT ({self._condition(depth - 1)})"
             case 2 if depth > 1:
-                return f"({self._condition(depth - 1)}) IS {rng.choice(('', 'NOT '))}{rng.choice(('TRUE', 'FALSE', 'NULL'))}"
+                wanted = rng.choice(("TRUE", "FALSE", "NULL", "NOT TRUE", "NOT FALSE", "NOT NULL"))
+                return f"({self._condition(depth - 1)}) IS {wanted}"
             case 3:
                 return f"{self.value(kind, depth)} IS {rng.choice(('', 'NOT '))}NULL"
             case 4:
@@ -125,7 +126,8 @@ _FUNCTIONS: Mapping[str, Sequence[Make]] = {
     "integer": (
         *(_of(f"({{0}} {operator} {{1}})", "integer", "integer") for operator in ("+", "-", "*", "%", "div")),
         _of("length({0})", "text"), _of("abs({0})", "integer"), _of("(- {0})", "integer"),
-        _of("year({0})", "date"), _of("month({0})", "date"), _of("day({0})", "timestamp"), _of("hour({0})", "timestamp"),
+        _of("year({0})", "date"), _of("month({0})", "date"),
+        _of("day({0})", "timestamp"), _of("hour({0})", "timestamp"),
         _of("datediff({0}, {1})", "date", "date"), _of("unix_date({0})", "date"), _of("CAST({0} AS BIGINT)", "integer"),
         _of("TRY_CAST({0} AS INT)", "text"), _of("floor({0})", "decimal"), _of("CAST({0} AS INT)", "boolean"),
     ),
