@@ -9,7 +9,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.index import Positions
 from coalesce.plan.planner import Judge
-from coalesce.predicate.domains import Domain, rows_domain
+from coalesce.predicate.domains import Domain
 from coalesce.predicate.expr import Asked, Bound, Computed, IsNull, Leaf, Opaque
 from coalesce.predicate.extents import outcome_bits
 from coalesce.predicate.outcomes import (
@@ -24,6 +24,7 @@ from coalesce.predicate.outcomes import (
     must_be_true,
     possible,
 )
+from coalesce.predicate.row_values import RowValues
 from coalesce.predicate.scalar.evaluate import evaluate
 
 
@@ -56,7 +57,7 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
             nested = _nested_outcomes(rows.column(field.name), asked)
             return nested if places is None else nested[places]
         if column_id not in domains:
-            domains[column_id] = rows_domain(type_, whole(rows.column(field.name)))
+            domains[column_id] = RowValues(type_, whole(rows.column(field.name)))
         if column_id not in here:
             here[column_id] = domains[column_id] if places is None else domains[column_id].at(places)
         return here[column_id].outcomes(asked)

@@ -101,8 +101,9 @@ def _values(extent: Extent) -> pa.Array:
 def outcome_bits(found: Evaluated, count: int) -> Outcomes:
     """A condition that was computed, as outcomes; anything where it is unsure."""
     column = spread(found.values, count)
-    outcomes = np.where(flags(column), TRUE, FALSE)
-    outcomes[is_null(column)] = NULL
+    outcomes: Outcomes = FALSE - flags(column).view(np.uint8)  # which is TRUE where it is
+    if column.null_count:
+        outcomes[is_null(column)] = NULL
     if found.unsure is not None:
         outcomes[found.unsure] = ANYTHING
     return outcomes

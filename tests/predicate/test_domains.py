@@ -39,6 +39,7 @@ from coalesce.predicate.domains import rows_domain
 from coalesce.predicate.encoding import successor
 from coalesce.predicate.expr import InBuckets, InRange, InSet, IsNull, Leaf
 from coalesce.predicate.outcomes import FALSE, NULL, TRUE
+from coalesce.predicate.row_values import RowValues
 from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.tuple_domains import bounds_domain, component_domain
 from tests import strategies
@@ -68,7 +69,7 @@ def leaves(draw: Callable, type_: AtomicType) -> Leaf:  # type: ignore[type-arg]
         return InBuckets(column, Bucket(count), tuple(sorted(draw(st.sets(st.integers(0, count - 1))))))
     values = strategies.values(type_, nulls=False)
     if kind == "set":
-        distinct = {order_key(type_, v): v for v in draw(st.lists(values, max_size=4))}
+        distinct = {order_key(type_, v): v for v in draw(st.lists(values, max_size=7))}
         return InSet(column, tuple(distinct[k] for k in sorted(distinct)))
     ends = st.none() | values
     return InRange(column, draw(ends), draw(st.booleans()), draw(ends), draw(st.booleans()))
@@ -81,8 +82,9 @@ def test_rows_have_exactly_one_outcome_and_it_is_the_right_one(data: st.DataObje
     type_ = data.draw(st.sampled_from(TYPES))
     values = data.draw(st.lists(strategies.values(type_, nulls=True), max_size=8))
     leaf = data.draw(leaves(type_))
-    outcomes = rows_domain(type_, column_of(type_, values)).outcomes(leaf)
-    assert outcomes.tolist() == [truth(leaf, v) for v in values]
+    column = column_of(type_, values)
+    for domain in (rows_domain(type_, column), RowValues(type_, column)):
+        assert domain.outcomes(leaf).tolist() == [truth(leaf, v) for v in values]
 
 
 TRANSFORMED: list[tuple[Transform, AtomicType]] = [

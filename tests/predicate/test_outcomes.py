@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coalesce.model.types import INT32
-from coalesce.predicate.expr import And, Bound, Constant, IsNull, Leaf, Not, Opaque, Or
+from coalesce.predicate.expr import And, Asked, Bound, Computed, Constant, IsNull, Not, Opaque, Or
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, possible
 from coalesce.predicate.scalar.nodes import Reference
 
@@ -42,8 +42,8 @@ def test_connectives_on_sets_are_all_combinations_of_their_members(connective, m
             expected |= SINGLE[meaning(x, y)]
         answers = {A.column.id: left, B.column.id: right}
 
-        def leaf(asked: Leaf | Opaque, answers: dict[int, int] = answers) -> Outcomes:
-            assert not isinstance(asked, Opaque)
+        def leaf(asked: Asked, answers: dict[int, int] = answers) -> Outcomes:
+            assert not isinstance(asked, Opaque | Computed)
             return np.array([answers[asked.column.id]], np.uint8)
 
         assert possible(connective((A, B)), leaf, 1)[0] == expected
