@@ -6,5 +6,16 @@ from typing import Final
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.nodes import Argument, Call
 
+
+def add(arguments: Sequence[Argument], time_zone: str) -> Argument | None:
+    """`+` where one side is a date, a timestamp or an interval."""
+    return None
+
+
+def subtract(arguments: Sequence[Argument], time_zone: str) -> Argument | None:
+    """`-` where one side is a date, a timestamp or an interval."""
+    return None
+
+
 KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = {}
 FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Argument], str], Argument | None]]] = {}
