@@ -26,7 +26,7 @@ def two(call: Call, columns: Sequence[pa.Array]) -> Computed:
     return (_FLOATING if type_ in FLOATING else _INTEGRAL)[call.function](a, b)
 
 
-# --- integers -----------------------------------------------------------------------------------------------------------
+# --- integers ---------------------------------------------------------------------------------------------------------
 
 
 def _sum(a: Numbers, b: Numbers) -> Computed:
@@ -96,7 +96,7 @@ def integer_range_of(type_: Any) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-# --- floats -------------------------------------------------------------------------------------------------------------
+# --- floats -----------------------------------------------------------------------------------------------------------
 
 
 def _checked(function: Callable[[Numbers, Numbers], Numbers]) -> Callable[[Numbers, Numbers], Computed]:
@@ -130,7 +130,7 @@ _FLOATING: Final[Mapping[str, Callable[[Numbers, Numbers], Computed]]] = {
 }
 
 
-# --- of one ---------------------------------------------------------------------------------------------------------------
+# --- of one -----------------------------------------------------------------------------------------------------------
 
 
 def one(call: Call, columns: Sequence[pa.Array]) -> Computed:

@@ -104,9 +104,11 @@ def _nan_or(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
 
 
 def _is_nan(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    if len(arguments) != 1 or isinstance(arguments[0], Interval):
+    if len(arguments) != 1:
         return None
     (value,) = arguments
+    if isinstance(value, Interval):
+        return None
     if (
         value.type not in INTEGRAL_BITS
         and value.type not in (FLOAT, DOUBLE, STRING)

@@ -155,7 +155,8 @@ def _from_floats(column: pa.Array, source: AtomicType, target: AtomicType) -> Co
     least, greatest = integer_range(target)
     whole = np.trunc(values.astype(np.float64))
     fits = (whole >= float(least)) & (whole < float(greatest + 1))
-    return Computed(np.where(fits, whole, 0).astype(width(target)), ~fits, _OVERFLOW)
+    edge = whole == float(greatest + 1)  # of bigints: Spark takes 2^63 for the greatest
+    return Computed(np.where(fits, whole, 0).astype(width(target)), ~fits & ~edge, _OVERFLOW, edge)
 
 
 def _from_decimal(column: pa.Array, source: DecimalType, target: AtomicType) -> Computed:

@@ -7,12 +7,12 @@ from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.nodes import Argument, Call
 
 
-def add(arguments: Sequence[Argument], time_zone: str) -> Argument | None:
+def add(_: Sequence[Argument], __: str) -> Argument | None:
     """`+` where one side is a date, a timestamp or an interval."""
     return None
 
 
-def subtract(arguments: Sequence[Argument], time_zone: str) -> Argument | None:
+def subtract(_: Sequence[Argument], __: str) -> Argument | None:
     """`-` where one side is a date, a timestamp or an interval."""
     return None
 

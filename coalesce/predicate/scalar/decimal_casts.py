@@ -57,7 +57,7 @@ def _digits(value: Floating, target: DecimalType) -> tuple[int | None, bool]:
 
 
 def nearest_decimal(size: float, scale: int) -> tuple[int, bool]:
-    """A double at a scale, as Java would write and then round it, without the scale; and whether all versions of Java do."""
+    """A double at a scale as Java writes and then rounds it, without the scale; and whether all versions of Java do."""
     text, certain = java_text(np.float64(size), DOUBLE)
     found = rounded(Fraction(text), scale)
     if certain or size == 0:

@@ -1,4 +1,4 @@
-"""Arithmetic of decimals: the type of a result as Spark has it, and the result, rounded half up or failing where it has no room."""
+"""Arithmetic of decimals: the type of a result as Spark has it, and the result, rounded; what has no room fails."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -67,7 +67,8 @@ def _adjusted(precision: int, scale: int) -> DecimalType:
 def compute(call: Call, columns: Sequence[pa.Array]) -> Computed:
     """Any of the operators, of two columns of decimals."""
     left, right = (argument.type for argument in call.arguments)
-    assert isinstance(left, DecimalType) and isinstance(right, DecimalType)
+    assert isinstance(left, DecimalType)
+    assert isinstance(right, DecimalType)
     operands = digits_of(columns[0]), digits_of(columns[1])
     return _OPERATORS[call.function](call, left, right, *operands)
 
@@ -75,7 +76,7 @@ def compute(call: Call, columns: Sequence[pa.Array]) -> Computed:
 def _sum(call: Call, left: DecimalType, right: DecimalType, a: Numbers, b: Numbers) -> Computed:
     scale = max(left.scale, right.scale)
     a, b = rescaled(a, left.scale, scale), rescaled(b, right.scale, scale)
-    return _fitted(call, plus(a, b if call.function == "+" else -b), scale)
+    return _fitted(call, plus(a, b if call.function == "+" else times(b, np.array([-1]))), scale)
 
 
 def _product(call: Call, left: DecimalType, right: DecimalType, a: Numbers, b: Numbers) -> Computed:

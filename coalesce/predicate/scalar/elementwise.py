@@ -1,7 +1,7 @@
 """Kernels over NumPy arrays: columns and single values alike, decimals as their digits, and where Spark fails.
 
-Decimals are computed with as integers without a scale: 64 bits wide where all values of the column fit, Python's own where one
-does not. What lies under a NULL is zero, so that it neither fails nor makes the others slow.
+Decimals are computed with as integers without a scale: 64 bits wide where all values of the column fit, Python's own
+where one does not. What lies under a NULL is zero, so that it neither fails nor makes the others slow.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ _WORD: Final = 2**64
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Values of all places (digits, if decimals); an Arrow array has its NULLs in place, NumPy's gets the arguments'."""
+    """Values of all places (digits, if decimals). An Arrow array has its NULLs in place, NumPy's gets the arguments."""
 
     values: Numbers | pa.Array
     fails: Mask | None = None  # where Spark fails in ANSI mode
@@ -62,7 +62,7 @@ def elementwise(
     count: int,
     compute: Callable[[Call, Sequence[pa.Array]], Computed],
 ) -> Evaluated:
-    """What `compute` makes of columns. A single value goes in as a column of one; if all are single, so is the answer."""
+    """What `compute` makes of columns. A single value goes in as a column of one; if all are, so is the answer."""
     single = all(isinstance(argument, pa.Scalar) for argument in arguments)
     columns = [pa.repeat(a, 1) if isinstance(a, pa.Scalar) else a for a in arguments]
     length = 1 if single else count
@@ -165,7 +165,7 @@ def narrowed(digits: Numbers) -> Numbers:
 
 def times(left: Numbers, right: Numbers) -> Numbers:
     """The product, exactly."""
-    if greatest_of(left) * greatest_of(right) < 2**63:
+    if max(1, greatest_of(left)) * max(1, greatest_of(right)) < 2**63:  # and so is each of them
         product: Numbers = left.astype(np.int64) * right.astype(np.int64)
         return product
     exact: Numbers = left.astype(object) * right.astype(object)
@@ -188,9 +188,8 @@ def power(exponent: int) -> Numbers:
 
 def halves_up(dividend: Numbers, divisor: Numbers) -> Numbers:
     """The quotient to the nearest integer, halves away from zero. No divisor is zero."""
-    size, other = absolute(dividend), absolute(divisor)
-    if greatest_of(size) + greatest_of(other) >= 2**62:
-        size, other = size.astype(object), other.astype(object)
+    wide = np.int64 if greatest_of(dividend) + greatest_of(divisor) < 2**62 else object
+    size, other = abs(dividend.astype(wide)), abs(divisor.astype(wide))
     quotient = size // other
     quotient = quotient + ((size - quotient * other) * 2 >= other)
     signed: Numbers = np.where((dividend < 0) != (divisor < 0), -quotient, quotient)
@@ -199,8 +198,8 @@ def halves_up(dividend: Numbers, divisor: Numbers) -> Numbers:
 
 def halves_even(dividend: Numbers, divisor: Numbers) -> Numbers:
     """The quotient to the nearest integer, halves to the even one. The divisor is above zero."""
-    if greatest_of(dividend) + greatest_of(divisor) >= 2**62:
-        dividend, divisor = dividend.astype(object), divisor.astype(object)
+    wide = np.int64 if greatest_of(dividend) + greatest_of(divisor) < 2**62 else object
+    dividend, divisor = dividend.astype(wide), divisor.astype(wide)
     quotient = dividend // divisor
     twice = (dividend - quotient * divisor) * 2
     nearest: Numbers = quotient + ((twice > divisor) | ((twice == divisor) & (quotient % 2 == 1)))

@@ -46,7 +46,8 @@ _LONGEST: Final = 400  # longer ones mean something to Java too, but are not wri
 _MOST_DIGITS: Final = 38
 _FLOAT_ENDS: Final = 2**128 - 2**103  # the least number that rounds up to infinity
 
-# Java writes a number in the fewest digits that tell it from others, but before version 19 not if it is large or has more.
+# Java writes a number in the fewest digits that tell it from others; before version 19 only if those are so many, and
+# the number is below as many digits.
 _CERTAIN_DIGITS: Final[dict[AtomicType, int]] = {DOUBLE: 15, FLOAT: 6}
 
 
@@ -111,9 +112,9 @@ def _digits(text: str, type_: DecimalType) -> int | Unread:
     if match is None or not (match[2] or match[3]):
         return Unread.FAILS if trimmed.isascii() else Unread.UNKNOWN  # Java knows digits of many scripts here
     exponent = int(match[4] or "0")
-    if abs(exponent) > _LONGEST:
-        return Unread.UNKNOWN
     digits, scale = int(match[2] + match[3]), len(match[3]) - exponent
+    if abs(exponent) > _LONGEST or (digits == 0 and exponent > 0):
+        return Unread.UNKNOWN
     if len(str(digits)) - scale > _MOST_DIGITS:
         return Unread.FAILS
     found = rounded(Fraction(digits) / Fraction(10) ** scale, type_.scale)
@@ -199,7 +200,7 @@ def java_text(value: Floating, type_: AtomicType) -> tuple[str, bool]:
     sign = "-" if np.signbit(value) else ""
     if value == 0:
         return f"{sign}0.0", True
-    scientific = np.format_float_scientific(abs(value), unique=True, trim="-")
+    scientific = np.format_float_scientific(np.abs(value), unique=True, trim="-")
     mantissa, _, power = scientific.partition("e")
     figures, exponent = mantissa.replace(".", ""), int(power)
     most = _CERTAIN_DIGITS[type_]

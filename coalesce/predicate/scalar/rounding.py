@@ -15,7 +15,6 @@ from coalesce.predicate.scalar.elementwise import (
     Computed,
     Numbers,
     digits_of,
-    greatest_of,
     halves_even,
     halves_up,
     power,
@@ -30,7 +29,7 @@ _OVERFLOW: Final = "a number does not fit its type"
 
 
 def rounded_type(type_: AtomicType, scale: int) -> AtomicType:
-    """The type of round(…, scale): a decimal may get a digit before the point, and loses those that are rounded away."""
+    """The type of round(…, scale): a decimal may get a digit before the point, and loses what is rounded away."""
     if not isinstance(type_, DecimalType):
         return type_
     whole = type_.precision - type_.scale + 1
@@ -62,7 +61,8 @@ def rounded(call: Call, columns: Sequence[pa.Array]) -> Computed:
     """Round and bround; the scale is the call's setting."""
     type_ = call.arguments[0].type
     (scale,) = call.settings
-    assert type_ is not None and isinstance(scale, int)
+    assert type_ is not None
+    assert isinstance(scale, int)
     values = raw(type_, columns[0])
     even = call.function == "bround"
     if type_ in FLOATING:
@@ -71,23 +71,15 @@ def rounded(call: Call, columns: Sequence[pa.Array]) -> Computed:
     if kept == own:
         return Computed(values)
     unit = power(own - kept)
-    if unit.dtype == np.dtype(object):
-        values = values.astype(object)
-    digits = (
-        halves_even(values.astype(object) if greatest_of(values) >= 2**62 else values, unit)
-        if even
-        else halves_up(values, unit)
-    )
+    digits = halves_even(values, unit) if even else halves_up(values, unit)
     if kept < 0:
         digits = times(digits, power(-kept))
     if isinstance(call.type, DecimalType):
         fitting, beyond = within(digits, call.type)
         return Computed(fitting, beyond, _OVERFLOW)
     least, greatest = integer_range(call.type)
-    outside = np.asarray((digits < least) | (digits > greatest), np.bool_)
-    return Computed(
-        np.where(outside, 0, digits).astype(values.dtype if values.dtype != object else np.int64), outside, _OVERFLOW
-    )
+    beyond = np.asarray((digits < least) | (digits > greatest), np.bool_)
+    return Computed(np.where(beyond, 0, digits).astype(values.dtype), beyond, _OVERFLOW)
 
 
 def _floats(values: Numbers, type_: AtomicType, scale: int, even: bool) -> Computed:
