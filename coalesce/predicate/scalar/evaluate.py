@@ -73,15 +73,13 @@ def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: i
     computed = kernel(call, [argument.values for argument in arguments], count)
     unsure: Mask | None = computed.unsure
     why = computed.why
-    for argument in arguments:
+    if unsure is not None:
+        for argument in arguments:  # of NULL nothing is computed
+            unsure = unsure & ~nulls(argument.values, count)
+    for argument in arguments:  # what fails may do so before another is seen to be NULL
         if argument.unsure is not None:
             unsure = argument.unsure if unsure is None else unsure | argument.unsure
             why = argument.why
     if unsure is None:
         return computed
-    for argument in arguments:  # NULL is the answer whatever the others are
-        known_null = nulls(argument.values, count)
-        if argument.unsure is not None:
-            known_null &= ~argument.unsure
-        unsure = unsure & ~known_null
     return Evaluated(computed.values, unsure, why) if bool(unsure.any()) else Evaluated(computed.values)

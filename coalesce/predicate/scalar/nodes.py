@@ -5,7 +5,7 @@ takes, and in `settings` what was fixed when it was bound: a unit, a pattern, th
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coalesce.model.types import AtomicType, Value
 
@@ -21,10 +21,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A value that is the same for every row; `type` None is a NULL of no type yet."""
+    """A value that is the same for every row; `type` None is a NULL of no type yet.
+
+    One that was computed is `folded`: beside a decimal Spark gives 5 the digits that it has, and 2 + 3 those of an int.
+    """
 
     value: Value
     type: AtomicType | None
+    folded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""Decimals and floats, each as the other, to the last bit as Java has them."""
+
+import math
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from coalesce.model.types import DOUBLE, DecimalType
+from coalesce.predicate.coercion import nearest_float
+from coalesce.predicate.scalar.elementwise import Computed, Numbers, greatest_of
+from coalesce.predicate.scalar.number_texts import Floating, distinct_floats, java_text, rounded
+
+_EXACT_DIGITS: Final = 2**53  # below this a double holds every integer,
+_EXACT_POWERS: Final = 22  # and of the powers of ten those up to this
+
+
+def doubles_of(digits: Numbers, type_: DecimalType) -> Numbers:
+    """Decimals as the nearest doubles."""
+    if greatest_of(digits) < _EXACT_DIGITS and type_.scale <= _EXACT_POWERS:
+        return digits.astype(np.float64) / 10.0**type_.scale  # one rounding only
+    distinct, places = np.unique(digits, return_inverse=True)
+    found = [float(Fraction(int(value), 10**type_.scale)) for value in distinct]
+    return np.array(found, np.float64)[places.reshape(-1)]
+
+
+def floats_of(digits: Numbers, type_: DecimalType) -> Numbers:
+    """Decimals as the nearest 32-bit floats, not by way of doubles, which would round twice."""
+    distinct, places = np.unique(digits, return_inverse=True)
+    found = [nearest_float(Fraction(int(value), 10**type_.scale)) for value in distinct]
+    return np.array(found, np.float32)[places.reshape(-1)]
+
+
+def digits_of_floats(values: Numbers, target: DecimalType) -> Computed:
+    """Floats as decimals: Spark rounds what Java writes. What is no number becomes NULL."""
+    doubles = values.astype(np.float64)
+    no_number = ~np.isfinite(doubles)
+    distinct, places = distinct_floats(np.where(no_number, 0.0, doubles))
+    found = [_digits(value, target) for value in distinct]
+    limit = 10**target.precision
+    beyond = np.array([digits is None or digits >= limit for digits, _ in found], np.bool_)
+    unsure = np.array([not certain for _, certain in found], np.bool_)
+    table = [0 if outside else digits for (digits, _), outside in zip(found, beyond, strict=True)]
+    signed = [-d if v < 0 else d for v, d in zip(distinct, table, strict=True)]  # type: ignore[operator]  # no None left
+    exact = np.array(signed, np.int64 if target.precision <= 18 else object)
+    why = (
+        "a number does not fit its type" if bool(beyond.any()) else "versions of Java write a number in different ways"
+    )
+    return Computed(exact[places], beyond[places], why, unsure[places], no_number)
+
+
+def _digits(value: Floating, target: DecimalType) -> tuple[int | None, bool]:
+    size = abs(float(value))
+    if size >= 1e40:
+        return None, True
+    return nearest_decimal(size, target.scale)
+
+
+def nearest_decimal(size: float, scale: int) -> tuple[int, bool]:
+    """A double at a scale as Java writes and then rounds it, without the scale; and whether all versions of Java do."""
+    text, certain = java_text(np.float64(size), DOUBLE)
+    found = rounded(Fraction(text), scale)
+    if certain or size == 0:
+        return found, True
+    step = Fraction(math.ulp(size)) / 2  # whatever is written lies within this
+    around = rounded(max(Fraction(0), Fraction(size) - step), scale), rounded(Fraction(size) + step, scale)
+    return found, around[0] == around[1]
