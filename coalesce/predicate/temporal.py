@@ -134,7 +134,7 @@ def _repeated(wall_clock: int, time_zone: str) -> bool:
 
 def _region_offsets(wall_clock: int, time_zone: str) -> tuple[int, int] | None:
     """The zone's offsets at a wall clock, by the rule before and after a change that happens there."""
-    zone = _region(time_zone)
+    zone = region(time_zone)
     if zone is None:
         return None
     try:
@@ -150,7 +150,7 @@ def _region_offsets(wall_clock: int, time_zone: str) -> tuple[int, int] | None:
 
 
 @lru_cache
-def _region(time_zone: str) -> tzinfo | None:
+def region(time_zone: str) -> tzinfo | None:
     """The zone of this name, such as Europe/Berlin; short names mean different things to Java and are None."""
     if "/" not in time_zone or time_zone.startswith("Etc/"):
         return UTC if time_zone in _UTC_NAMES else None

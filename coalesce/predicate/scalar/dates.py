@@ -1,27 +1,285 @@
-"""Functions of dates and timestamps."""
+"""Functions of dates and timestamps: their fields, days and months added, and the numbers they are counted by.
+
+Spark's functions of dates take timestamps and texts as well, as what CAST to DATE makes of them in the session's time
+zone.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
+import numpy as np
+
+from coalesce.model.calendar_text import SECOND
+from coalesce.model.types import (
+    DATE,
+    INT32,
+    INT64,
+    INTEGRAL_BITS,
+    STRING,
+    TEMPORAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    AtomicType,
+)
+from coalesce.predicate.scalar import calendar, intervals, temporal_casts, truncation, zones
+from coalesce.predicate.scalar.calendar import Integers, fitting, integers, missing_in
+from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
-from coalesce.predicate.scalar.nodes import Argument, Call
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.temporal_arguments import as_date, as_days, as_timestamp
+from coalesce.predicate.scalar.zones import UTC_ZONE, zone_of
+
+Chooser = Callable[[Sequence[Argument], str], Argument | None]
+
+add = intervals.add
+subtract = intervals.subtract
 
 
-def add(_: Sequence[Argument], __: str) -> Argument | None:
-    """`+` where one side is a date, a timestamp or an interval."""
+# --- fields --------------------------------------------------------------------------------------------------------
+
+
+def _month(days: Integers) -> Integers:
+    return calendar.months_of(days) % 12 + 1
+
+
+def _quarter(days: Integers) -> Integers:
+    return calendar.months_of(days) % 12 // 3 + 1
+
+
+def _day(days: Integers) -> Integers:
+    return days - calendar.first_of(calendar.months_of(days)) + 1
+
+
+def _day_of_week(days: Integers) -> Integers:
+    """Sunday is 1."""
+    return (days + 4) % 7 + 1
+
+
+def _day_of_year(days: Integers) -> Integers:
+    return days - calendar.first_of_year(days) + 1
+
+
+def _week_of_year(days: Integers) -> Integers:
+    """The week belongs to the year that its Thursday lies in."""
+    thursday = days - calendar.weekdays_of(days) + 3
+    return (_day_of_year(thursday) - 1) // 7 + 1
+
+
+_OF_DATES: Final[Mapping[str, tuple[Callable[[Integers], Integers], AtomicType]]] = {
+    "year": (calendar.years_of, INT32),
+    "quarter": (_quarter, INT32),
+    "month": (_month, INT32),
+    "day": (_day, INT32),
+    "dayofweek": (_day_of_week, INT32),
+    "weekday": (calendar.weekdays_of, INT32),
+    "dayofyear": (_day_of_year, INT32),
+    "weekofyear": (_week_of_year, INT32),
+    "last_day": (calendar.last_of_month, DATE),
+    "unix_date": (lambda days: days, INT32),
+    "date_from_unix_date": (lambda days: days, DATE),
+}
+_OF_CLOCKS: Final[Mapping[str, Callable[[Integers], Integers]]] = {
+    "hour": lambda wall: wall // (3600 * SECOND) % 24,
+    "minute": lambda wall: wall // (60 * SECOND) % 60,
+    "second": lambda wall: wall // SECOND % 60,
+}
+_COUNTS: Final[Mapping[str, int]] = {"seconds": SECOND, "millis": 1000, "micros": 1}  # microseconds in each
+
+
+def _of_date(name: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    date = as_date(arguments[0], time_zone) if len(arguments) == 1 else None
+    return None if date is None else Call(name, (date,), _OF_DATES[name][1])
+
+
+def _of_clock(name: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    """A field of the time of day, as a clock shows it in the session's zone."""
+    shown = as_timestamp(arguments[0], time_zone) if len(arguments) == 1 else None
+    return None if shown is None else Call(name, (shown,), INT32, (time_zone,))
+
+
+def _unix(name: str, arguments: Sequence[Argument], _: str) -> Scalar | None:
+    """unix_date and its like, which take no other type than theirs."""
+    wanted, result = (DATE, INT32) if name == "date" else (TIMESTAMP, INT64)
+    match arguments:
+        case [argument] if not isinstance(argument, Interval) and argument.type == wanted:
+            return Call(f"unix_{name}", (argument,), result)
     return None
 
 
-def subtract(_: Sequence[Argument], __: str) -> Argument | None:
-    """`-` where one side is a date, a timestamp or an interval."""
+def _from_unix(name: str, arguments: Sequence[Argument], _: str) -> Scalar | None:
+    match arguments:
+        case [argument] if not isinstance(argument, Interval) and argument.type in INTEGRAL_BITS:
+            return Call(f"timestamp_{name}", (argument,), TIMESTAMP)
     return None
 
 
-KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = {}
-FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Argument], str], Argument | None]]] = {}
+def _date_from_unix(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    days = as_days(arguments[0], time_zone) if len(arguments) == 1 else None
+    return None if days is None else Call("date_from_unix_date", (days,), DATE)
+
+
+def _field(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    found = _OF_DATES[call.function][0](integers(arguments[0], count))
+    return fitting(call.type, found, missing_in((arguments[0],), count))
+
+
+def _clock_field(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    has_zone = call.arguments[0].type == TIMESTAMP
+    zone = zone_of(str(call.settings[0])) if has_zone else UTC_ZONE
+    assert zone is not None  # or it would not have been bound
+    wall, unsure = zone.wall(integers(arguments[0], count))
+    if not has_zone:
+        unsure = np.zeros(count, np.bool_)
+    return fitting(INT32, _OF_CLOCKS[call.function](wall), missing_in((arguments[0],), count), unsure, zones.WHY)
+
+
+def _counted(unit: int, call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    return fitting(call.type, integers(arguments[0], count) // unit, missing_in((arguments[0],), count))
+
+
+def _from_count(unit: int, call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    numbers = integers(arguments[0], count)
+    far = (numbers > (2**63 - 1) // unit) | (numbers < -(2**63 - 1) // unit) if unit > 1 else np.zeros(count, np.bool_)
+    found = np.where(far, 0, numbers) * unit
+    return fitting(call.type, found, missing_in((arguments[0],), count), far, calendar.OUT_OF_RANGE)
+
+
+# --- days and months ------------------------------------------------------------------------------------------------
+
+
+def _shifted(name: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    """date_add, date_sub and add_months: a date and a number."""
+    if len(arguments) != 2:
+        return None
+    date, number = as_date(arguments[0], time_zone), as_days(arguments[1], time_zone)
+    return None if date is None or number is None else Call(name, (date, number), DATE)
+
+
+def _difference(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    if len(arguments) != 2:
+        return None
+    end, start = as_date(arguments[0], time_zone), as_date(arguments[1], time_zone)
+    return None if end is None or start is None else Call("datediff", (end, start), INT32)
+
+
+def _made(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    parts = [as_days(argument, time_zone) for argument in arguments]
+    known = tuple(part for part in parts if part is not None)
+    return Call("make_date", known, DATE) if len(known) == len(parts) == 3 else None
+
+
+_WEEKDAYS: Final = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
+
+
+def _next(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    """next_day with a day of the week that there is: to another, ANSI mode says something else."""
+    match arguments:
+        case [argument, Fixed(str(name), _)]:
+            date = as_date(argument, time_zone)
+            wanted = name.strip(" ").upper()
+            found = [i for i, full in enumerate(_WEEKDAYS) if wanted in (full, full[:3], full[:2])]
+            if date is not None and found and name.isascii():
+                return Call("next_day", (date,), DATE, (found[0],))
+    return None
+
+
+def _of_two(function: Callable[[Integers, Integers], Integers]) -> Kernel:
+    def kernel(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+        left, right = (integers(argument, count) for argument in arguments)
+        return fitting(call.type, function(left, right), missing_in((arguments[0], arguments[1]), count))
+
+    return kernel
+
+
+def _make_date(_: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    year, month, day = (integers(argument, count) for argument in arguments)
+    missing = missing_in(tuple(arguments), count)
+    exists = (np.abs(year) < 6_000_000) & (month >= 1) & (month <= 12) & (day >= 1)
+    index = np.where(exists, (year - 1970) * 12 + month - 1, 0)
+    first = calendar.first_of(index)
+    exists &= day <= calendar.first_of(index + 1) - first
+    return fitting(DATE, first + np.where(exists, day, 1) - 1, missing, ~exists, "there is no such date")
+
+
+def _next_day(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    days = integers(arguments[0], count)
+    ahead = (int(call.settings[0]) - calendar.weekdays_of(days) - 1) % 7 + 1
+    return fitting(DATE, days + ahead, missing_in((arguments[0],), count))
+
+
+# --- conversions without a format ------------------------------------------------------------------------------------
+
+
+def _cast_to(target: AtomicType, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    match arguments:
+        case [argument] if not isinstance(argument, Interval) and (
+            argument.type is None or argument.type == STRING or argument.type in TEMPORAL
+        ):
+            return temporal_casts.convert_temporal(argument, target, time_zone)
+    return None
+
+
+FUNCTIONS: Final[Mapping[str, Chooser]] = {
+    **truncation.FUNCTIONS,
+    **{name: partial(_of_date, name) for name in _OF_DATES if "unix" not in name},
+    "dayofmonth": partial(_of_date, "day"),
+    **{name: partial(_of_clock, name) for name in _OF_CLOCKS},
+    **{f"unix_{name}": partial(_unix, name) for name in ("date", *_COUNTS)},
+    **{f"timestamp_{name}": partial(_from_unix, name) for name in _COUNTS},
+    "date_from_unix_date": _date_from_unix,
+    **dict.fromkeys(("date_add", "dateadd"), partial(_shifted, "date_add")),
+    "date_sub": partial(_shifted, "date_sub"),
+    "add_months": partial(_shifted, "add_months"),
+    **dict.fromkeys(("datediff", "date_diff"), _difference),
+    "make_date": _made,
+    "next_day": _next,
+    "to_date": partial(_cast_to, DATE),
+    "to_timestamp": partial(_cast_to, TIMESTAMP),
+    "to_timestamp_ntz": partial(_cast_to, TIMESTAMP_NTZ),
+}
+_KERNELS: Final[Mapping[str, Kernel]] = {
+    **dict.fromkeys(_OF_DATES, _field),
+    **dict.fromkeys(_OF_CLOCKS, _clock_field),
+    **{f"unix_{name}": partial(_counted, unit) for name, unit in _COUNTS.items()},
+    **{f"timestamp_{name}": partial(_from_count, unit) for name, unit in _COUNTS.items()},
+    "date_add": _of_two(lambda days, more: days + more),
+    "date_sub": _of_two(lambda days, less: days - less),
+    "add_months": _of_two(calendar.plus_months),
+    "datediff": _of_two(lambda end, start: end - start),
+    "make_date": _make_date,
+    "next_day": _next_day,
+}
+KERNELS: Final[Mapping[str, Kernel]] = {
+    **{name: columnar(kernel) for name, kernel in _KERNELS.items()},
+    **truncation.KERNELS,
+    **intervals.KERNELS,
+    **temporal_casts.KERNELS,
+}
+_DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
+    "year": (1,),
+    "last_day": (1,),
+    "next_day": (1,),
+    "unix_date": (1,),
+    "date_from_unix_date": (1,),
+    **{f"unix_{name}": (1,) for name in _COUNTS},
+    **{f"timestamp_{name}": (1,) for name in _COUNTS},
+    "date_add": (1, 1),
+    "date_sub": (1, -1),
+    "add_months": (1, 1),
+    "datediff": (1, -1),
+}
 
 
 def monotone(call: Call) -> tuple[int, ...] | None:
-    """See `evaluate.monotone`."""
-    del call
-    return None
+    """Which way the result goes with each argument: 1 with it, -1 against it; None if neither.
+
+    Between two values of which the results are certain every result lies between those two.
+    """
+    if call.function in truncation.KERNELS:
+        return truncation.monotone(call)
+    if call.function in intervals.KERNELS:
+        return intervals.monotone(call)
+    if call.function in temporal_casts.KERNELS:
+        return temporal_casts.monotone(call)
+    return _DIRECTIONS.get(call.function)

@@ -1,30 +1,161 @@
-"""CAST from and to dates and timestamps."""
+"""CAST to and from DATE, TIMESTAMP and TIMESTAMP_NTZ, as Spark does it in the session's time zone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.types import AtomicType
-from coalesce.predicate.coercion import cast_value
-from coalesce.predicate.own_type import widens
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure
-from coalesce.predicate.scalar.nodes import Call, Fixed, Scalar
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coalesce.model.calendar_text import DAY, SECOND
+from coalesce.model.columns import Mask, column_from
+from coalesce.model.types import (
+    DATE,
+    DOUBLE,
+    INTEGRAL_BITS,
+    STRING,
+    TEMPORAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    AtomicType,
+)
+from coalesce.predicate import temporal
+from coalesce.predicate.scalar import zones
+from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in
+from coalesce.predicate.scalar.columnar import Kernel, Unsure, columnar
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure, unsure_where
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.temporal_texts import WHY, Clock, read_date, read_timestamp
+from coalesce.predicate.scalar.zones import UTC_ZONE, Zone, zone_of
+
+_FIRST_PRINTED: Final = -719_162 * DAY  # 0001-01-01
+_AFTER_PRINTED: Final = 2_932_897 * DAY  # 10000-01-01
 
 
-def convert_temporal(argument: Scalar, target: AtomicType, time_zone: str) -> Scalar | None:
-    """CAST(argument AS target) where one of the two types is a date or timestamp."""
-    if isinstance(argument, Fixed):
-        if argument.value is None or argument.type is None:
-            return Fixed(None, target)
-        value = cast_value(argument.value, argument.type, target, time_zone)
-        return None if value is None else Fixed(value, target, folded=True)
-    if widens(argument.type, target, time_zone):
-        return Call("cast_temporal", (argument,), target, (time_zone,))
-    return None
+def convert_temporal(argument: Argument, target: AtomicType, time_zone: str) -> Scalar | None:
+    """CAST(argument AS target), where one of the two types is a date or timestamp; None where that is refused."""
+    return _converted("cast_temporal", argument, target, time_zone)
 
 
-def _cast(call: Call, arguments: Sequence[Datum], _: int) -> Evaluated:
-    return sure(arguments[0].cast(arrow_type(call.type)))
+def try_convert_temporal(argument: Argument, target: AtomicType, time_zone: str) -> Scalar | None:
+    """TRY_CAST(argument AS target): NULL where CAST fails."""
+    return _converted("try_cast_temporal", argument, target, time_zone)
 
 
-KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = {"cast_temporal": _cast}
+def _converted(function: str, argument: Argument, target: AtomicType, time_zone: str) -> Scalar | None:
+    if isinstance(argument, Interval) or zone_of(time_zone) is None:
+        return None
+    source = argument.type
+    if source is None:
+        return Fixed(None, target)
+    if source == target:
+        return argument
+    if source not in TEMPORAL and target not in TEMPORAL:
+        return None
+    allowed = (
+        (source in TEMPORAL and target in TEMPORAL)
+        or STRING in (source, target)
+        or (source == TIMESTAMP and (target in INTEGRAL_BITS or target == DOUBLE))
+        or (source in INTEGRAL_BITS and target == TIMESTAMP)
+    )
+    return Call(function, (argument,), target, (time_zone,)) if allowed else None
+
+
+def _cast(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
+    zone = _zone(call)
+    (values,) = arguments
+    source, target = call.arguments[0].type, call.type
+    missing = missing_in((values,), count)
+    if source == STRING:
+        return _from_text(call, values, count, zone)
+    if target == STRING:
+        return _printed(source, integers(values, count), missing, zone)
+    if source in TEMPORAL and target in TEMPORAL:
+        found, unsure = _changed(source, target, integers(values, count), zone)
+        return fitting(target, found, missing, unsure, zones.WHY)
+    if target == DOUBLE:
+        return sure(column_from(integers(values, count) / SECOND, missing))
+    if target == TIMESTAMP:
+        seconds = integers(values, count)
+        far = np.abs(seconds) > (2**63 - 1) // SECOND
+        return fitting(target, np.where(far, 0, seconds) * SECOND, missing, far, "a number is beyond all timestamps")
+    return fitting(target, integers(values, count) // SECOND, missing)
+
+
+def _zone(call: Call) -> Zone:
+    zone = zone_of(str(call.settings[0]))
+    assert zone is not None  # or it would not have been bound
+    return zone
+
+
+def _changed(source: AtomicType | None, target: AtomicType, values: Integers, zone: Zone) -> tuple[Integers, Mask]:
+    """One of the three types as another; TIMESTAMP has the zone, and the others are what a clock shows."""
+    never = np.zeros(len(values), np.bool_)
+    if source == DATE:
+        return (zone if target == TIMESTAMP else UTC_ZONE).start_of_day(values)
+    if source == TIMESTAMP:
+        wall, unsure = zone.wall(values)
+        return (wall // DAY if target == DATE else wall), unsure
+    return (values // DAY, never) if target == DATE else zone.instant(values)
+
+
+# --- texts ---------------------------------------------------------------------------------------------------------
+
+
+def _printed(source: AtomicType | None, values: Integers, missing: Mask, zone: Zone) -> Evaluated:
+    """As `2026-05-17` or `2026-05-17 08:30:00.125`, with no more digits than needed."""
+    wall, unsure = zone.wall(values) if source == TIMESTAMP else (values, np.zeros(len(values), np.bool_))
+    if source == DATE:
+        wall = np.where(np.abs(values) < _AFTER_PRINTED // DAY, values, _AFTER_PRINTED // DAY) * DAY
+    far = (wall < _FIRST_PRINTED) | (wall >= _AFTER_PRINTED)
+    unsure = (unsure | far) & ~missing
+    wall = np.where(far, 0, wall)
+    why = "the year is not one of 1 to 9999, or " + zones.WHY
+    if source == DATE:
+        return unsure_where(column(DATE, wall // DAY, missing).cast(pa.string()), unsure, why)
+    seconds = column_from(wall // SECOND, missing).view(pa.timestamp("s"))
+    fractions, places = np.unique(wall % SECOND, return_inverse=True)
+    endings = pa.array([f".{f:06}".rstrip("0") if f else "" for f in fractions.tolist()], pa.string())
+    texts = pc.binary_join_element_wise(
+        pc.strftime(seconds, "%Y-%m-%d %H:%M:%S"),
+        endings.take(column_from(places.astype(np.int64))),
+        pa.scalar("", pa.string()),
+    )
+    return unsure_where(texts, unsure, why)
+
+
+def _from_text(call: Call, values: Datum, count: int, zone: Zone) -> Evaluated:
+    missing = missing_in((values,), count)
+    encoded = values.dictionary_encode()
+    places = integers(encoded.indices, count)
+    texts = encoded.dictionary.to_pylist() or [""]  # for the place 0 that stands where NULL is
+    read: list[int | Clock | Unsure | None] = [(read_date if call.type == DATE else read_timestamp)(t) for t in texts]
+    failed = np.array([one is None for one in read])[places]
+    unsure = np.array([isinstance(one, Unsure) for one in read])[places]
+    if call.function == "try_cast_temporal":
+        missing = missing | failed
+    else:
+        unsure = unsure | failed
+    if call.type == DATE:
+        days = np.array([one if isinstance(one, int) else 0 for one in read], np.int64)[places]
+        return fitting(DATE, days, missing, unsure, WHY)
+    clocks = [one if isinstance(one, Clock) else Clock(0, 0) for one in read]
+    wall = np.array([clock.wall for clock in clocks], np.int64)[places]
+    if call.type == TIMESTAMP_NTZ:
+        return fitting(TIMESTAMP_NTZ, wall, missing, unsure, WHY)
+    offsets = np.array([clock.offset or 0 for clock in clocks], np.int64)[places]
+    says_so = np.array([clock.offset is not None for clock in clocks])[places]
+    instants, outside = zone.instant(wall)
+    found = np.where(says_so, wall - offsets, instants)
+    return fitting(TIMESTAMP, found, missing, unsure | (outside & ~says_so), WHY)
+
+
+KERNELS: Final[Mapping[str, Kernel]] = {"cast_temporal": columnar(_cast), "try_cast_temporal": columnar(_cast)}
+
+
+def monotone(call: Call) -> tuple[int, ...] | None:
+    """Which way the result goes with the argument: with it, if clocks are never set back, and None if text is read."""
+    if call.function not in KERNELS or call.arguments[0].type == STRING:
+        return None
+    plain = TIMESTAMP not in (call.arguments[0].type, call.type) or call.type in (*INTEGRAL_BITS, DOUBLE)
+    return (1,) if plain or temporal.fixed_offset(str(call.settings[0])) is not None else None

@@ -8,7 +8,7 @@ from coalesce.model.values import column_of, order_key, values_of
 from coalesce.predicate.scalar.evaluate import evaluate
 from coalesce.predicate.scalar.evaluated import spread
 from coalesce.predicate.scalar.nodes import Call, Fixed
-from tests.predicate.scalar.awkward import COLUMNS
+from tests.predicate.scalar.awkward_numbers import COLUMNS
 from tests.support.examples import examples
 
 

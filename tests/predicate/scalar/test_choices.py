@@ -7,7 +7,7 @@ from coalesce.model.types import INT32, INT64
 from coalesce.predicate.scalar.choices import FUNCTIONS
 from coalesce.predicate.scalar.nodes import Call, Fixed, Reference
 from tests.predicate.scalar.against_spark import Rows, compare
-from tests.predicate.scalar.awkward import COLUMNS, NUMBERS, table
+from tests.predicate.scalar.awkward_numbers import COLUMNS, NUMBERS, table
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

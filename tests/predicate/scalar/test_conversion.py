@@ -23,7 +23,7 @@ from coalesce.predicate.scalar.conversion import convert, monotone, together, tr
 from coalesce.predicate.scalar.nodes import Call, Fixed, Reference
 from coalesce.predicate.scalar.number_texts import java_text
 from tests.predicate.scalar.against_spark import Rows, compare
-from tests.predicate.scalar.awkward import COLUMNS, table
+from tests.predicate.scalar.awkward_numbers import COLUMNS, table
 from tests.predicate.scalar.bounds import check_bounds
 from tests.support.examples import examples
 

@@ -11,7 +11,7 @@ from coalesce.model.types import DOUBLE, FLOAT, INT8, INT16, INT32, INT64, Atomi
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Reference
 from coalesce.predicate.scalar.numbers import FUNCTIONS, monotone
 from tests.predicate.scalar.against_spark import Rows, compare
-from tests.predicate.scalar.awkward import COLUMNS, NUMBERS, table
+from tests.predicate.scalar.awkward_numbers import COLUMNS, NUMBERS, table
 from tests.predicate.scalar.bounds import check_bounds
 from tests.support.examples import examples
 

@@ -1,0 +1,70 @@
+"""Functions of dates and timestamps do what Spark's do, on any clock."""
+
+import random
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tests.predicate.scalar.against_spark import compare
+from tests.predicate.scalar.awkward_texts import DATE_COLUMNS, rows
+from tests.support.examples import examples
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ZONES = ("UTC", "America/New_York", "Asia/Kolkata", "America/Sao_Paulo", "+05:30")
+TIMES = ("da", "db", "dx", "ts", "tx", "tn", "tm", "dt", "DATE'2024-02-29'", "TIMESTAMP'2026-11-01 01:30:00'", "NULL")
+NUMBERS = ("nu", "i8", "0", "1", "-1", "13", "40000", "NULL")
+UNITS = (
+    "year", "YYYY", "yy", "quarter", "MONTH", "mon", "mm", "week", "day", "DD", "hour", "minute", "second",
+    "millisecond", "microsecond", "decade", "", "weeks",
+)  # fmt: skip
+INTERVALS = ("DAY", "MONTH", "YEAR", "WEEK", "HOUR", "MINUTE", "SECOND", "QUARTER", "MICROSECOND")
+
+
+def every_call() -> list[str]:
+    """Each function with all kinds of arguments."""
+    fields = (
+        "year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear", "hour",
+        "minute", "second", "last_day", "to_date", "to_timestamp", "to_timestamp_ntz", "unix_date", "unix_seconds",
+        "unix_millis", "unix_micros",
+    )  # fmt: skip
+    calls = [f"{name}({time})" for name, time in product(fields, TIMES)]
+    calls += [f"EXTRACT({unit} FROM {time})" for unit, time in product(("YEAR", "MONTH", "DAY", "HOUR"), TIMES)]
+    calls += [
+        f"{name}({n})"
+        for name in ("timestamp_seconds", "timestamp_millis", "timestamp_micros")
+        for n in ("nu", "i8", "i64", "5")
+    ]
+    calls += [f"date_from_unix_date({n})" for n in NUMBERS]
+    shifts = ("date_add", "dateadd", "date_sub", "add_months")
+    calls += [f"{name}({time}, {number})" for name, time, number in product(shifts, TIMES, NUMBERS)]
+    calls += [f"{name}({one}, {other})" for name, one, other in product(("datediff", "date_diff"), TIMES, TIMES)]
+    calls += [f"date_trunc('{unit}', {time})" for unit, time in product(UNITS, TIMES)]
+    calls += [f"trunc({time}, '{unit}')" for unit, time in product(UNITS, TIMES)]
+    calls += [f"next_day({time}, '{day}')" for day, time in product(("MON", "tu", "Sunday", "fri", "x"), TIMES)]
+    calls += [
+        f"make_date({y}, {m}, {d})" for y, m, d in product(("yr", "2024", "i8"), ("mo", "2", "12"), ("dd", "29", "i8"))
+    ]
+    for time, unit, number in product(TIMES, INTERVALS, ("1", "'-3'", "25", "100")):
+        calls += [
+            f"{time} + INTERVAL {number} {unit}",
+            f"{time} - INTERVAL {number} {unit}",
+            f"INTERVAL {number} {unit} + {time}",
+        ]
+    calls += [f"{one} {sign} {other}" for one, sign, other in product(TIMES, "+-", NUMBERS)]
+    calls += [f"{number} + {time}" for number, time in product(NUMBERS, TIMES)]
+    kinds = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "STRING", "BIGINT", "INT", "DOUBLE", "TINYINT")
+    for cast, time, kind in product(("CAST", "TRY_CAST"), (*TIMES, "i64", "nu"), kinds):
+        calls += [f"{cast}({time} AS {kind})"]
+    return calls
+
+
+def test_functions_of_dates_are_spark_s(spark: "SparkSession") -> None:
+    """Any function of any arguments has Spark's values and type, with ANSI mode on and off, in several zones."""
+    chosen = random.Random(16)
+    calls = every_call()
+    table = rows(spark, DATE_COLUMNS)
+    for zone in ZONES:
+        result = compare(spark, table, chosen.sample(calls, min(examples(100), len(calls))), (zone,))
+        assert not result.wrong, "\n".join(result.wrong[:20])
+        assert result.compared > 10_000
