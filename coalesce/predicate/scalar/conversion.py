@@ -55,8 +55,6 @@ def convert(argument: Argument, target: AtomicType, time_zone: str) -> Scalar | 
 
 def try_convert(argument: Argument, target: AtomicType, time_zone: str) -> Scalar | None:
     """TRY_CAST(argument AS target): NULL where CAST fails."""
-    if not isinstance(argument, Interval) and (target in TEMPORAL or argument.type in TEMPORAL):
-        return None if argument.type != target else argument
     return _converted("try_cast", argument, target, time_zone)
 
 
@@ -68,7 +66,8 @@ def _converted(function: str, argument: Argument, target: AtomicType, time_zone:
     if argument.type is None:
         return Fixed(None, target, folded=True)
     if argument.type in TEMPORAL or target in TEMPORAL:
-        return temporal_casts.convert_temporal(argument, target, time_zone)
+        change = temporal_casts.try_convert_temporal if function == "try_cast" else temporal_casts.convert_temporal
+        return change(argument, target, time_zone)
     if BINARY in (argument.type, target) and STRING not in (argument.type, target):
         return None
     settings = (TRY,) if function == "try_cast" else ()

@@ -24,6 +24,7 @@ from coalesce.predicate.scalar import zones
 from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in
 from coalesce.predicate.scalar.columnar import Kernel, Unsure, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure, unsure_where
+from coalesce.predicate.scalar.folding import made
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
 from coalesce.predicate.scalar.temporal_texts import WHY, Clock, read_date, read_timestamp
 from coalesce.predicate.scalar.zones import UTC_ZONE, Zone, zone_of
@@ -47,7 +48,7 @@ def _converted(function: str, argument: Argument, target: AtomicType, time_zone:
         return None
     source = argument.type
     if source is None:
-        return Fixed(None, target)
+        return Fixed(None, target, folded=True)
     if source == target:
         return argument
     if source not in TEMPORAL and target not in TEMPORAL:
@@ -58,7 +59,7 @@ def _converted(function: str, argument: Argument, target: AtomicType, time_zone:
         or (source == TIMESTAMP and (target in INTEGRAL_BITS or target == DOUBLE))
         or (source in INTEGRAL_BITS and target == TIMESTAMP)
     )
-    return Call(function, (argument,), target, (time_zone,)) if allowed else None
+    return made(Call(function, (argument,), target, (time_zone,)), KERNELS[function]) if allowed else None
 
 
 def _cast(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
