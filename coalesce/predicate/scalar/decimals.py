@@ -5,10 +5,12 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from coalesce.model.columns import Mask
+from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.columns import Mask, flags
 from coalesce.model.types import INT64, AtomicType, DecimalType
-from coalesce.model.values import integer_range
+from coalesce.model.values import integer_range, scaled
 from coalesce.predicate.scalar.elementwise import (
     Computed,
     Numbers,
@@ -24,11 +26,15 @@ from coalesce.predicate.scalar.elementwise import (
     truncated,
     within,
 )
+from coalesce.predicate.scalar.evaluated import Datum
 from coalesce.predicate.scalar.nodes import Call
 
 MOST: Final = 38
 _LEAST_SCALE: Final = 6  # a result keeps so many digits after the point, if it has them, at the cost of those before it
 _QUOTIENT_DIGITS: Final = 39  # what Spark 4.1 computes before it rounds
+
+_EXACT: Final = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_MOST_IN_ARROW: Final = 76
 
 OVERFLOW: Final = "a decimal overflows"
 BY_ZERO: Final = "division by zero"
@@ -69,8 +75,41 @@ def compute(call: Call, columns: Sequence[pa.Array]) -> Computed:
     left, right = (argument.type for argument in call.arguments)
     assert isinstance(left, DecimalType)
     assert isinstance(right, DecimalType)
+    if call.function in _EXACT and _digits(call, left, right) <= _MOST_IN_ARROW:
+        return _by_arrow(call, left, right, columns)
     operands = digits_of(columns[0]), digits_of(columns[1])
     return _OPERATORS[call.function](call, left, right, *operands)
+
+
+def _digits(call: Call, left: DecimalType, right: DecimalType) -> int:
+    """How many an exact sum or product may have."""
+    if call.function == "*":
+        return left.precision + right.precision + 1
+    return max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale) + 1
+
+
+def _by_arrow(call: Call, left: DecimalType, right: DecimalType, columns: Sequence[pa.Array]) -> Computed:
+    """Sums and products, which Arrow has exactly; where Spark has no room for all digits, those of twice the width."""
+    assert isinstance(call.type, DecimalType)
+    one = len(columns[0]) == len(columns[1])
+    a, b = (c[0] if len(c) == 1 and not one else c for c in columns)
+    function = _EXACT[call.function]
+    exact = function(a, b) if _digits(call, left, right) <= MOST else function(*(_doubled(d) for d in (a, b)))
+    if exact.type == arrow_type(call.type):
+        return Computed(exact)
+    if exact.type.scale > call.type.scale:
+        exact = pc.round(exact, ndigits=call.type.scale, round_mode="half_towards_infinity")
+    wide = exact.cast(pa.decimal256(_MOST_IN_ARROW, call.type.scale))
+    limit = pa.scalar(scaled(call.type, integer_range(call.type)[1]), wide.type)
+    beyond = pc.or_(pc.greater(wide, limit), pc.less(wide, pc.negate(limit)))
+    fails = flags(beyond)
+    if bool(fails.any()):
+        wide = pc.if_else(beyond, pa.scalar(None, wide.type), wide)
+    return Computed(wide.cast(arrow_type(call.type)), fails, OVERFLOW)
+
+
+def _doubled(datum: Datum) -> Datum:
+    return datum.cast(pa.decimal256(datum.type.precision, datum.type.scale))
 
 
 def _sum(call: Call, left: DecimalType, right: DecimalType, a: Numbers, b: Numbers) -> Computed:
