@@ -46,24 +46,22 @@ def digits_of_floats(values: Numbers, target: DecimalType) -> Computed:
     """Floats as decimals: Spark rounds what Java writes. What is no number becomes NULL."""
     doubles = values.astype(np.float64)
     no_number = ~np.isfinite(doubles)
-    counts, plain = (
-        plain_counts(doubles, target.scale) if target.scale <= EXACT_POWERS else (doubles, ~no_number & False)
-    )
+    if target.scale <= EXACT_POWERS:
+        counts, plain = plain_counts(doubles, target.scale)
+    else:
+        counts, plain = doubles, np.zeros(len(doubles), np.bool_)
     plain &= np.abs(counts) < 10.0**target.precision
     distinct, places = distinct_floats(np.where(no_number | plain, 0.0, doubles))
     found = [_digits(value, target) for value in distinct]
     limit = 10**target.precision
-    beyond = np.array([digits is None or digits >= limit for digits, _ in found], np.bool_)
+    beyond = np.array([size is None or size >= limit for size, _ in found], np.bool_)
     unsure = np.array([not certain for _, certain in found], np.bool_)
-    table = [0 if outside else digits for (digits, _), outside in zip(found, beyond, strict=True)]
-    signed = [-d if v < 0 else d for v, d in zip(distinct, table, strict=True)]  # type: ignore[operator]  # no None left
-    exact = np.array(signed, np.int64 if target.precision <= 18 else object)
-    why = (
-        "a number does not fit its type" if bool(beyond.any()) else "versions of Java write a number in different ways"
-    )
-    digits = exact[places]
+    sizes = [0 if size is None or size >= limit else size for size, _ in found]
+    signed = [-size if value < 0 else size for value, size in zip(distinct, sizes, strict=True)]
+    digits = np.array(signed, np.int64 if target.precision <= 18 else object)[places]
     if bool(plain.any()):
         digits[plain] = counts[plain].astype(np.int64)
+    why = "a number does not fit its type" if bool(beyond.any()) else "versions of Java write a number differently"
     return Computed(digits, beyond[places], why, unsure[places], no_number)
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.columns import Mask, flags
+from coalesce.model.columns import Mask
 from coalesce.model.types import INT64, AtomicType, DecimalType
-from coalesce.model.values import integer_range, scaled
+from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.elementwise import (
     Computed,
     Numbers,
@@ -26,7 +25,6 @@ from coalesce.predicate.scalar.elementwise import (
     truncated,
     within,
 )
-from coalesce.predicate.scalar.evaluated import Datum
 from coalesce.predicate.scalar.nodes import Call
 
 MOST: Final = 38
@@ -34,7 +32,6 @@ _LEAST_SCALE: Final = 6  # a result keeps so many digits after the point, if it 
 _QUOTIENT_DIGITS: Final = 39  # what Spark 4.1 computes before it rounds
 
 _EXACT: Final = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
-_MOST_IN_ARROW: Final = 76
 
 OVERFLOW: Final = "a decimal overflows"
 BY_ZERO: Final = "division by zero"
@@ -75,8 +72,8 @@ def compute(call: Call, columns: Sequence[pa.Array]) -> Computed:
     left, right = (argument.type for argument in call.arguments)
     assert isinstance(left, DecimalType)
     assert isinstance(right, DecimalType)
-    if call.function in _EXACT and _digits(call, left, right) <= _MOST_IN_ARROW:
-        return _by_arrow(call, left, right, columns)
+    if call.function in _EXACT and _digits(call, left, right) <= MOST:
+        return _by_arrow(call, columns)
     operands = digits_of(columns[0]), digits_of(columns[1])
     return _OPERATORS[call.function](call, left, right, *operands)
 
@@ -88,28 +85,10 @@ def _digits(call: Call, left: DecimalType, right: DecimalType) -> int:
     return max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale) + 1
 
 
-def _by_arrow(call: Call, left: DecimalType, right: DecimalType, columns: Sequence[pa.Array]) -> Computed:
-    """Sums and products, which Arrow has exactly; where Spark has no room for all digits, those of twice the width."""
-    assert isinstance(call.type, DecimalType)
+def _by_arrow(call: Call, columns: Sequence[pa.Array]) -> Computed:
+    """Sums and products that have room for all their digits: Arrow gives them the types that Spark does."""
     one = len(columns[0]) == len(columns[1])
-    a, b = (c[0] if len(c) == 1 and not one else c for c in columns)
-    function = _EXACT[call.function]
-    exact = function(a, b) if _digits(call, left, right) <= MOST else function(*(_doubled(d) for d in (a, b)))
-    if exact.type == arrow_type(call.type):
-        return Computed(exact)
-    if exact.type.scale > call.type.scale:
-        exact = pc.round(exact, ndigits=call.type.scale, round_mode="half_towards_infinity")
-    wide = exact.cast(pa.decimal256(_MOST_IN_ARROW, call.type.scale))
-    limit = pa.scalar(scaled(call.type, integer_range(call.type)[1]), wide.type)
-    beyond = pc.or_(pc.greater(wide, limit), pc.less(wide, pc.negate(limit)))
-    fails = flags(beyond)
-    if bool(fails.any()):
-        wide = pc.if_else(beyond, pa.scalar(None, wide.type), wide)
-    return Computed(wide.cast(arrow_type(call.type)), fails, OVERFLOW)
-
-
-def _doubled(datum: Datum) -> Datum:
-    return datum.cast(pa.decimal256(datum.type.precision, datum.type.scale))
+    return Computed(_EXACT[call.function](*(c[0] if len(c) == 1 and not one else c for c in columns)))
 
 
 def _sum(call: Call, left: DecimalType, right: DecimalType, a: Numbers, b: Numbers) -> Computed:

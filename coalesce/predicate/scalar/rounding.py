@@ -84,21 +84,20 @@ def rounded(call: Call, columns: Sequence[pa.Array]) -> Computed:
 
 
 def _floats(values: Numbers, type_: AtomicType, scale: int, even: bool) -> Computed:
-    """What Java writes, rounded: each distinct number once."""
+    """What Java writes, rounded. Doubles that are near no half are just counted, others looked at, each once."""
     finite = np.isfinite(values)
-    plain = np.zeros(len(values), np.bool_)
     if type_ == DOUBLE and abs(scale) <= EXACT_POWERS:
         counts, plain = plain_counts(values, scale)
-        quick = counts / 10.0**scale if scale >= 0 else counts * 10.0**-scale
+    else:
+        counts, plain = values, np.zeros(len(values), np.bool_)
     distinct, places = distinct_floats(np.where(finite & ~plain, values, values.dtype.type(0)))
     found = [_rounded(value, type_, scale, even) for value in distinct]
     table = np.array([value for value, _ in found], values.dtype)
-    unsure = np.array([not certain for _, certain in found], np.bool_)
-    why = "versions of Java write a number in different ways"
-    found_ = np.where(finite, table[places], values)
-    return Computed(
-        np.where(plain, quick, found_) if bool(plain.any()) else found_, why=why, unsure=unsure[places] & finite
-    )
+    unsure = np.array([not certain for _, certain in found], np.bool_)[places] & finite
+    nearest = np.where(finite, table[places], values)
+    if bool(plain.any()):
+        nearest = np.where(plain, counts / 10.0**scale if scale >= 0 else counts * 10.0**-scale, nearest)
+    return Computed(nearest, why="versions of Java write a number in different ways", unsure=unsure)
 
 
 def _rounded(value: Floating, type_: AtomicType, scale: int, even: bool) -> tuple[float, bool]:
