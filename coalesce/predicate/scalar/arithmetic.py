@@ -10,7 +10,7 @@ from coalesce.model.columns import Mask
 from coalesce.model.types import FLOATING, INTEGRAL_BITS, DecimalType
 from coalesce.model.values import integer_range
 from coalesce.predicate.scalar import decimals
-from coalesce.predicate.scalar.elementwise import Computed, Numbers, greatest_of, raw
+from coalesce.predicate.scalar.elementwise import Computed, Numbers, absolute, greatest_of, raw
 from coalesce.predicate.scalar.nodes import Call
 
 _OVERFLOW: Final = "an integer overflows"
@@ -143,7 +143,12 @@ def one(call: Call, columns: Sequence[pa.Array]) -> Computed:
             return Computed(np.sign(values))
         case "sqrt":
             return Computed(np.sqrt(values))
+    negative = call.function == "negative"
     fails: Mask | None = None
     if type_ in INTEGRAL_BITS:
         fails = values == integer_range(type_)[0]
-    return Computed(-values if call.function == "negative" else np.abs(values), fails, _OVERFLOW)
+    elif isinstance(type_, DecimalType):
+        # Of longer decimals Spark rounds the negative to 34 digits, and fails if that is too much.
+        long = np.asarray(absolute(values) >= 10**34, np.bool_) & (negative | np.asarray(values < 0, np.bool_))
+        return Computed(-values if negative else absolute(values), None, "a decimal is too long", long)
+    return Computed(-values if negative else np.abs(values), fails, _OVERFLOW)

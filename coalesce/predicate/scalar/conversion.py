@@ -1,6 +1,7 @@
 """Values converted from one type to another: CAST as Spark does it in ANSI mode, and the types in which values meet."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -13,7 +14,9 @@ from coalesce.model.types import (
     BOOLEAN,
     DOUBLE,
     FLOATING,
+    INT16,
     INT32,
+    INT64,
     INTEGRAL_BITS,
     STRING,
     TEMPORAL,
@@ -39,7 +42,7 @@ from coalesce.predicate.scalar.elementwise import (
 )
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.folding import made
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Reference, Scalar
 from coalesce.predicate.scalar.number_texts import read, write_decimals, write_floats
 
 _OVERFLOW: Final = "a number does not fit its type"
@@ -62,7 +65,7 @@ def _converted(function: str, argument: Argument, target: AtomicType, time_zone:
     if isinstance(argument, Interval):
         return None
     if argument.type == target:
-        return argument
+        return replace(argument, folded=True) if isinstance(argument, Fixed) else argument
     if argument.type is None:
         return Fixed(None, target, folded=True)
     if argument.type in TEMPORAL or target in TEMPORAL:
@@ -88,6 +91,21 @@ def together(arguments: Sequence[Argument], time_zone: str) -> tuple[Scalar, ...
         return None
     converted = [convert(argument, common, time_zone) for argument in arguments]
     return None if None in converted else tuple(c for c in converted if c is not None)
+
+
+def compared(arguments: Sequence[Argument], time_zone: str) -> tuple[Scalar, ...] | None:
+    """Two arguments in the type that Spark compares them in. Beside a decimal a written integer has just its digits."""
+    if not any(isinstance(a, Reference | Fixed | Call) and isinstance(a.type, DecimalType) for a in arguments):
+        return together(arguments, time_zone)
+    fitted = [a if (digits := literal_digits(a)) is None else convert(a, digits, time_zone) for a in arguments]
+    return together([a for a in fitted if a is not None], time_zone)
+
+
+def literal_digits(argument: Argument) -> DecimalType | None:
+    """The decimals that hold an integer that was written, of more than one byte."""
+    if not isinstance(argument, Fixed) or argument.folded or argument.type not in (INT16, INT32, INT64):
+        return None
+    return DecimalType(len(str(abs(argument.value))), 0) if isinstance(argument.value, int) else None
 
 
 def _common(one: AtomicType, other: AtomicType) -> AtomicType | None:

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coalesce.model.columns import Mask
 from coalesce.model.types import INT64, AtomicType, DecimalType
@@ -29,6 +30,8 @@ from coalesce.predicate.scalar.nodes import Call
 MOST: Final = 38
 _LEAST_SCALE: Final = 6  # a result keeps so many digits after the point, if it has them, at the cost of those before it
 _QUOTIENT_DIGITS: Final = 39  # what Spark 4.1 computes before it rounds
+
+_EXACT: Final = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 
 OVERFLOW: Final = "a decimal overflows"
 BY_ZERO: Final = "division by zero"
@@ -69,8 +72,23 @@ def compute(call: Call, columns: Sequence[pa.Array]) -> Computed:
     left, right = (argument.type for argument in call.arguments)
     assert isinstance(left, DecimalType)
     assert isinstance(right, DecimalType)
+    if call.function in _EXACT and _digits(call, left, right) <= MOST:
+        return _by_arrow(call, columns)
     operands = digits_of(columns[0]), digits_of(columns[1])
     return _OPERATORS[call.function](call, left, right, *operands)
+
+
+def _digits(call: Call, left: DecimalType, right: DecimalType) -> int:
+    """How many an exact sum or product may have."""
+    if call.function == "*":
+        return left.precision + right.precision + 1
+    return max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale) + 1
+
+
+def _by_arrow(call: Call, columns: Sequence[pa.Array]) -> Computed:
+    """Sums and products that have room for all their digits: Arrow gives them the types that Spark does."""
+    one = len(columns[0]) == len(columns[1])
+    return Computed(_EXACT[call.function](*(c[0] if len(c) == 1 and not one else c for c in columns)))
 
 
 def _sum(call: Call, left: DecimalType, right: DecimalType, a: Numbers, b: Numbers) -> Computed:

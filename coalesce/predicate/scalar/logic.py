@@ -7,14 +7,14 @@ from typing import Final
 
 from coalesce.model.types import BOOLEAN, FLOATING, INT64, INTEGRAL_BITS
 from coalesce.model.values import integer_range
-from coalesce.predicate.scalar.conversion import convert, together
+from coalesce.predicate.scalar.conversion import compared, convert, together
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
 
 
 def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     if len(arguments) != 2:
         return None
-    same = together(arguments, time_zone)
+    same = compared(arguments, time_zone)
     if same is None or any(_is_constant_to_spark(one, other) for one, other in (same, same[::-1])):
         return None
     return Call(operator, same, BOOLEAN)

@@ -18,7 +18,7 @@ from coalesce.model.columns import column_from, is_null, numbers
 from coalesce.model.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL_BITS, AtomicType, DecimalType
 from coalesce.model.values import integer_range
 from coalesce.predicate.coercion import nearest_float
-from coalesce.predicate.scalar.elementwise import Computed, Numbers, digits_of, width
+from coalesce.predicate.scalar.elementwise import Computed, Numbers, absolute, digits_of, width
 
 Floating = np.float32 | np.float64
 
@@ -59,6 +59,8 @@ def read(column: pa.Array, type_: AtomicType) -> Computed:
     encoded = column.cast(pa.binary()).dictionary_encode()
     reader = _reader(type_)
     found = [_decoded(raw, reader) for raw in encoded.dictionary.to_pylist()]
+    if not found:  # all are NULL
+        return Computed(np.zeros(len(column), np.int64 if isinstance(type_, DecimalType) else width(type_)))
     values: list[object] = [0 if isinstance(value, Unread) else value for value in found]
     if isinstance(type_, DecimalType):
         small = all(abs(value) < 2**63 for value in values)  # type: ignore[arg-type]  # digits are integers
@@ -67,13 +69,8 @@ def read(column: pa.Array, type_: AtomicType) -> Computed:
         table = np.array(values, width(type_))
     fails = np.array([value is Unread.FAILS for value in found], np.bool_)
     unknown = np.array([value is Unread.UNKNOWN for value in found], np.bool_)
-    if not found:
-        nothing = np.zeros(len(column), np.bool_)
-        return Computed(np.zeros(len(column), width(type_) if type_ != BOOLEAN else np.bool_), nothing, "", nothing)
-    places = numbers(encoded.indices, null=0)
-    why = f"a text is no {type_}"
-    null = is_null(column)
-    return Computed(table[places], fails[places] & ~null, why, unknown[places] & ~null)
+    places, null = numbers(encoded.indices, null=0), is_null(column)
+    return Computed(table[places], fails[places] & ~null, f"a text is no {type_}", unknown[places] & ~null)
 
 
 def _decoded(raw: bytes, reader: Callable[[str], object]) -> object:
@@ -169,7 +166,7 @@ def write_decimals(column: pa.Array, type_: DecimalType) -> Computed:
     text = column.cast(pa.string())
     if type_.scale <= 6:
         return Computed(text)
-    small = np.asarray(np.abs(digits) < 10 ** (type_.scale - 6), np.bool_)
+    small = np.asarray(absolute(digits) < 10 ** (type_.scale - 6), np.bool_)
     return Computed(text, why="a small decimal is written in more than one way", unsure=small & ~is_null(column))
 
 

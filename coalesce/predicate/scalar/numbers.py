@@ -19,7 +19,7 @@ from coalesce.model.types import (
 )
 from coalesce.predicate.coercion import DECIMAL_OF
 from coalesce.predicate.scalar import arithmetic, dates, decimals, rounding
-from coalesce.predicate.scalar.conversion import convert
+from coalesce.predicate.scalar.conversion import convert, literal_digits
 from coalesce.predicate.scalar.elementwise import TRY, elementwise
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.folding import made
@@ -87,11 +87,9 @@ def _promoted(arguments: Sequence[Argument], time_zone: str) -> tuple[Scalar, ..
 
 def _decimal_of(argument: Argument) -> DecimalType:
     """The decimals that hold an integer: of a literal just its digits."""
-    if isinstance(argument, Fixed) and not argument.folded and isinstance(argument.value, int):
-        return DecimalType(len(str(abs(argument.value))), 0)
     type_ = _type(argument)
     assert type_ is not None
-    return DECIMAL_OF[type_]
+    return literal_digits(argument) or DECIMAL_OF[type_]
 
 
 def _each(arguments: Sequence[Argument], type_: AtomicType, time_zone: str) -> tuple[Scalar, ...] | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from coalesce.model.types import DOUBLE, FLOAT, FLOATING, AtomicType, DecimalType
 from coalesce.model.values import integer_range
 from coalesce.predicate.coercion import nearest_float
+from coalesce.predicate.scalar.decimal_casts import EXACT_POWERS, plain_counts
 from coalesce.predicate.scalar.elementwise import (
     Computed,
     Numbers,
@@ -83,14 +84,20 @@ def rounded(call: Call, columns: Sequence[pa.Array]) -> Computed:
 
 
 def _floats(values: Numbers, type_: AtomicType, scale: int, even: bool) -> Computed:
-    """What Java writes, rounded: each distinct number once."""
+    """What Java writes, rounded. Doubles that are near no half are just counted, others looked at, each once."""
     finite = np.isfinite(values)
-    distinct, places = distinct_floats(np.where(finite, values, values.dtype.type(0)))
+    if type_ == DOUBLE and abs(scale) <= EXACT_POWERS:
+        counts, plain = plain_counts(values, scale)
+    else:
+        counts, plain = values, np.zeros(len(values), np.bool_)
+    distinct, places = distinct_floats(np.where(finite & ~plain, values, values.dtype.type(0)))
     found = [_rounded(value, type_, scale, even) for value in distinct]
     table = np.array([value for value, _ in found], values.dtype)
-    unsure = np.array([not certain for _, certain in found], np.bool_)
-    why = "versions of Java write a number in different ways"
-    return Computed(np.where(finite, table[places], values), why=why, unsure=unsure[places] & finite)
+    unsure = np.array([not certain for _, certain in found], np.bool_)[places] & finite
+    nearest = np.where(finite, table[places], values)
+    if bool(plain.any()):
+        nearest = np.where(plain, counts / 10.0**scale if scale >= 0 else counts * 10.0**-scale, nearest)
+    return Computed(nearest, why="versions of Java write a number in different ways", unsure=unsure)
 
 
 def _rounded(value: Floating, type_: AtomicType, scale: int, even: bool) -> tuple[float, bool]:

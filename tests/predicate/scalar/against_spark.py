@@ -103,9 +103,9 @@ def compare(
     zones: Iterable[str] = ("UTC",),
     ansi: Iterable[bool] = (True, False),
 ) -> Comparison:
-    """Every value of every row where we are sure is Spark's, in each zone, with ANSI on and off, and so is its type.
+    """Every value of a row where we are sure is Spark's, in each zone, with ANSI mode on and off, and so is its type.
 
-    With ANSI mode on Spark computes just the rows that we are sure of, and must not fail on any.
+    Spark computes just the rows that we are sure of, and must not fail on any.
     """
     result = Comparison()
     for zone in zones:
@@ -127,9 +127,9 @@ def _compare(rows: Rows, known: dict[str, Scalar], result: Comparison, zone: str
         _batch(rows.frame, rows, texts[start : start + BATCH], known, ours, result, where)
 
 
-def _asked(text: str, unsure: "np.ndarray[Any, np.dtype[np.bool_]]", where: str) -> str:
+def _asked(text: str, unsure: "np.ndarray[Any, np.dtype[np.bool_]]") -> str:
     """The value where we are sure of it, if Spark would fail elsewhere: of what is not chosen nothing is computed."""
-    if not where.endswith("on") or not unsure.any():
+    if not unsure.any():
         return f"({text})"
     places = "".join("01"[int(u)] for u in unsure)
     return f"if(substring('{places}', row_number + 1, 1) = '0', ({text}), NULL)"
@@ -149,7 +149,7 @@ def _batch(
     try:
         selected = frame.selectExpr(
             "row_number",
-            *(f"{_asked(text, ours[text][1], where)} AS c{i}" for i, text in enumerate(texts)),
+            *(f"{_asked(text, ours[text][1])} AS c{i}" for i, text in enumerate(texts)),
         )
         types = [field.dataType.simpleString() for field in selected.schema][1:]
         answer = selected.toArrow()

@@ -26,7 +26,7 @@ def check_bounds(calls: Sequence[Call], monotone: Callable[[Call], tuple[int, ..
 
 
 def _check(call: Call, directions: Sequence[int], rng: random.Random) -> None:
-    count = examples(40)
+    count = examples(20)
     rows: list[tuple[list[Value], list[Value], list[Value]]] = []
     types: list[AtomicType] = []
     for argument, direction in zip(call.arguments, directions, strict=True):

@@ -19,30 +19,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OPERATORS = (
-    "{a} + {b}",
-    "{a} - {b}",
-    "{a} * {b}",
-    "{a} / {b}",
-    "{a} % {b}",
-    "{a} div {b}",
-    "pmod({a}, {b})",
-    "mod({a}, {b})",
-)
+    "{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} % {b}", "{a} div {b}", "pmod({a}, {b})", "mod({a}, {b})",
+)  # fmt: skip
 TRYING = tuple(f"try_{name}({{a}}, {{b}})" for name in ("add", "subtract", "multiply", "divide", "mod"))
 ONE = (
-    "-{a}",
-    "abs({a})",
-    "positive({a})",
-    "floor({a})",
-    "ceil({a})",
-    "sign({a})",
-    "signum({a})",
-    "sqrt({a})",
+    "-{a}", "abs({a})", "positive({a})", "floor({a})", "ceil({a})", "sign({a})", "signum({a})", "sqrt({a})",
     "round({a})",
-)
+)  # fmt: skip
 LITERALS = (
-    "5", "-5", "0", "1", "100", "1.5", "0.0", "-0.001", "7Y", "3S", "9223372036854775807L", "-2147483648", "1e0", "2.5D",
-    "0.1F", "NULL", "99999999999999999999", "0.00000000000000000000000000001", "(1 + 1)", "CAST(5 AS INT)", "1.50BD", "-(5)",
+    "5", "-5", "0", "1", "100", "1.5", "0.0", "-0.001", "7Y", "3S", "9223372036854775807L", "-2147483648", "1e0",
+    "2.5D", "0.1F", "NULL", "99999999999999999999", "0.00000000000000000000000000001", "(1 + 1)", "CAST(5 AS INT)",
+    "1.50BD", "-(5)",
 )  # fmt: skip
 EXACT = [name for name in NUMBERS if name not in ("bo", "fl", "db")]  # these meet in the same types without ANSI mode
 
@@ -139,8 +126,9 @@ def test_what_lies_between_two_results_came_from_between() -> None:
         column, other = Reference(1, "a", type_), Reference(2, "b", type_)
         constants = [Fixed(value, own) for value, own in fixed]
         for operator in ("+", "-", "*", "/", "div", "%", "pmod"):
-            pairs = [(column, other), *((column, c) for c in constants), *((c, column) for c in constants)]
-            calls += [FUNCTIONS[operator](pair, "UTC") for pair in pairs]
+            calls.append(FUNCTIONS[operator]((column, other), "UTC"))
+            calls += [FUNCTIONS[operator]((column, constant), "UTC") for constant in constants]
+            calls += [FUNCTIONS[operator]((constant, column), "UTC") for constant in constants]
         calls += [
             FUNCTIONS[name]((column,), "UTC") for name in ("negative", "abs", "floor", "ceil", "round", "sign", "sqrt")
         ]
