@@ -9,10 +9,10 @@ not chosen does not matter, as it does not to Spark.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, assert_never
 
+import numpy as np
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.columns import Mask
 from coalesce.model.values import column_of
 from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls
@@ -29,7 +29,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     **patterns.KERNELS,
     **texts.KERNELS,
 }
-CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING}
+CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING, **texts.CHOOSING}
 
 
 def evaluate(scalar: Scalar, columns: Mapping[int, pa.Array], count: int) -> Evaluated:
@@ -54,17 +54,18 @@ def _strict(kernel: Kernel, call: Call, arguments: list[Evaluated], count: int) 
     if any(isinstance(a.values, pa.Scalar) and not a.values.is_valid for a in arguments):
         return Evaluated(pa.scalar(None, arrow_type(call.type)))
     computed = kernel(call, [argument.values for argument in arguments], count)
-    unsure: Mask | None = computed.unsure
-    why = computed.why
-    for argument in arguments:
-        if argument.unsure is not None:
-            unsure = argument.unsure if unsure is None else unsure | argument.unsure
-            why = argument.why
-    if unsure is None:
+    if computed.unsure is None and all(argument.unsure is None for argument in arguments):
         return computed
-    for argument in arguments:  # NULL is the answer whatever the others are
-        known_null = nulls(argument.values, count)
+    unsure = np.zeros(count, np.bool_)
+    known_null = np.zeros(count, np.bool_)
+    why = computed.why
+    for argument in arguments:  # from left to right, and after a NULL Spark does not look any further
+        null = nulls(argument.values, count)
         if argument.unsure is not None:
-            known_null &= ~argument.unsure
-        unsure = unsure & ~known_null
+            unsure |= argument.unsure & ~known_null
+            null &= ~argument.unsure
+            why = argument.why
+        known_null |= null
+    if computed.unsure is not None:
+        unsure |= computed.unsure & ~known_null
     return Evaluated(computed.values, unsure, why) if bool(unsure.any()) else Evaluated(computed.values)
