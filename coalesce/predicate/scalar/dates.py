@@ -139,10 +139,8 @@ def _counted(unit: int, call: Call, arguments: Sequence[Datum], count: int) -> E
 
 
 def _from_count(unit: int, call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
-    numbers = integers(arguments[0], count)
-    far = (numbers > (2**63 - 1) // unit) | (numbers < -(2**63 - 1) // unit) if unit > 1 else np.zeros(count, np.bool_)
-    found = np.where(far, 0, numbers) * unit
-    return fitting(call.type, found, missing_in((arguments[0],), count), far, calendar.OUT_OF_RANGE)
+    numbers, missing = integers(arguments[0], count), missing_in((arguments[0],), count)
+    return calendar.multiplied(call.type, numbers, unit, missing) if unit > 1 else fitting(call.type, numbers, missing)
 
 
 # --- days and months ------------------------------------------------------------------------------------------------

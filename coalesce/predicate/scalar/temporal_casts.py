@@ -23,7 +23,7 @@ from coalesce.model.types import (
 from coalesce.model.values import column_of, values_of
 from coalesce.predicate import temporal
 from coalesce.predicate.scalar import zones
-from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in
+from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in, multiplied
 from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, spread, sure, unsure_where
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
@@ -92,9 +92,7 @@ def _cast(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
     if target == DOUBLE:
         return sure(column_from(integers(values, count) / SECOND, missing))
     if target == TIMESTAMP:
-        seconds = integers(values, count)
-        far = np.abs(seconds) > (2**63 - 1) // SECOND
-        return fitting(target, np.where(far, 0, seconds) * SECOND, missing, far, "a number is beyond all timestamps")
+        return multiplied(target, integers(values, count), SECOND, missing)
     return fitting(target, integers(values, count) // SECOND, missing)
 
 
