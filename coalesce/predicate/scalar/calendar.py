@@ -94,3 +94,10 @@ def fitting(
     if unsure is not None and bool((unsure & ~missing).any()):
         return unsure_where(column(type_, values, missing), (unsure | beyond) & ~missing, why)
     return unsure_where(column(type_, values, missing), beyond & ~missing, OUT_OF_RANGE)
+
+
+def multiplied(type_: AtomicType | None, values: Integers, unit: int, missing: Mask) -> Evaluated:
+    """The column of as many units, unsure where that is too much."""
+    most = (2**63 - 1) // unit
+    far = (values > most) | (values < -most)  # `abs` of the least of all is itself
+    return fitting(type_, np.where(far, 0, values) * unit, missing, far, OUT_OF_RANGE)

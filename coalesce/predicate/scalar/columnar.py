@@ -108,11 +108,13 @@ def _distinct_rows(
             continue
         encoded = argument.dictionary_encode()
         values = values_of(type_, encoded.dictionary)
+        if not values:  # nothing but NULL, and so is all that comes of it
+            return [], places, np.ones(count, np.bool_)
         missing |= is_null(encoded.indices)
         codes = numbers(encoded.indices, null=0).astype(np.int64)
         if len(rows) == 1:
             rows, places = [(*rows[0], value) for value in values], codes
-        elif values:
+        else:
             met, places = np.unique(places * len(values) + codes, return_inverse=True)
             rows = [(*rows[pair // len(values)], values[pair % len(values)]) for pair in met.tolist()]
     return rows, places, missing

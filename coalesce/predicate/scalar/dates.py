@@ -1,4 +1,4 @@
-"""Functions of dates and timestamps: their fields, days and months added, and the numbers they are counted by.
+"""Functions of dates and timestamps: their fields, and the numbers they are counted by.
 
 Spark's functions of dates take timestamps and texts as well, as what CAST to DATE makes of them in the session's time
 zone.
@@ -22,11 +22,11 @@ from coalesce.model.types import (
     TIMESTAMP_NTZ,
     AtomicType,
 )
-from coalesce.predicate.scalar import calendar, intervals, temporal_casts, truncation, zones
+from coalesce.predicate.scalar import calendar, date_arithmetic, intervals, temporal_casts, truncation, zones
 from coalesce.predicate.scalar.calendar import Integers, fitting, integers, missing_in
 from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Interval, Scalar
 from coalesce.predicate.scalar.temporal_arguments import as_date, as_days, as_timestamp
 from coalesce.predicate.scalar.zones import UTC_ZONE, zone_of
 
@@ -139,73 +139,8 @@ def _counted(unit: int, call: Call, arguments: Sequence[Datum], count: int) -> E
 
 
 def _from_count(unit: int, call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
-    numbers = integers(arguments[0], count)
-    far = (numbers > (2**63 - 1) // unit) | (numbers < -(2**63 - 1) // unit) if unit > 1 else np.zeros(count, np.bool_)
-    found = np.where(far, 0, numbers) * unit
-    return fitting(call.type, found, missing_in((arguments[0],), count), far, calendar.OUT_OF_RANGE)
-
-
-# --- days and months ------------------------------------------------------------------------------------------------
-
-
-def _shifted(name: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    """date_add, date_sub and add_months: a date and a number."""
-    if len(arguments) != 2:
-        return None
-    date, number = as_date(arguments[0], time_zone), as_days(arguments[1], time_zone)
-    return None if date is None or number is None else Call(name, (date, number), DATE)
-
-
-def _difference(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    if len(arguments) != 2:
-        return None
-    end, start = as_date(arguments[0], time_zone), as_date(arguments[1], time_zone)
-    return None if end is None or start is None else Call("datediff", (end, start), INT32)
-
-
-def _made(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    parts = [as_days(argument, time_zone) for argument in arguments]
-    known = tuple(part for part in parts if part is not None)
-    return Call("make_date", known, DATE) if len(known) == len(parts) == 3 else None
-
-
-_WEEKDAYS: Final = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
-
-
-def _next(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    """next_day with a day of the week that there is: to another, ANSI mode says something else."""
-    match arguments:
-        case [argument, Fixed(str(name), _)]:
-            date = as_date(argument, time_zone)
-            wanted = name.strip(" ").upper()
-            found = [i for i, full in enumerate(_WEEKDAYS) if wanted in (full, full[:3], full[:2])]
-            if date is not None and found and name.isascii():
-                return Call("next_day", (date,), DATE, (found[0],))
-    return None
-
-
-def _of_two(function: Callable[[Integers, Integers], Integers]) -> Kernel:
-    def kernel(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
-        left, right = (integers(argument, count) for argument in arguments)
-        return fitting(call.type, function(left, right), missing_in((arguments[0], arguments[1]), count))
-
-    return kernel
-
-
-def _make_date(_: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
-    year, month, day = (integers(argument, count) for argument in arguments)
-    missing = missing_in(tuple(arguments), count)
-    exists = (np.abs(year) < 6_000_000) & (month >= 1) & (month <= 12) & (day >= 1)
-    index = np.where(exists, (year - 1970) * 12 + month - 1, 0)
-    first = calendar.first_of(index)
-    exists &= day <= calendar.first_of(index + 1) - first
-    return fitting(DATE, first + np.where(exists, day, 1) - 1, missing, ~exists, "there is no such date")
-
-
-def _next_day(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
-    days = integers(arguments[0], count)
-    ahead = (int(call.settings[0]) - calendar.weekdays_of(days) - 1) % 7 + 1
-    return fitting(DATE, days + ahead, missing_in((arguments[0],), count))
+    numbers, missing = integers(arguments[0], count), missing_in((arguments[0],), count)
+    return calendar.multiplied(call.type, numbers, unit, missing) if unit > 1 else fitting(call.type, numbers, missing)
 
 
 # --- conversions without a format ------------------------------------------------------------------------------------
@@ -221,6 +156,7 @@ def _cast_to(target: AtomicType, arguments: Sequence[Argument], time_zone: str) 
 
 
 FUNCTIONS: Final[Mapping[str, Chooser]] = {
+    **date_arithmetic.FUNCTIONS,
     **truncation.FUNCTIONS,
     **{name: partial(_of_date, name) for name in _OF_DATES if "unix" not in name},
     "dayofmonth": partial(_of_date, "day"),
@@ -228,12 +164,6 @@ FUNCTIONS: Final[Mapping[str, Chooser]] = {
     **{f"unix_{name}": partial(_unix, name) for name in ("date", *_COUNTS)},
     **{f"timestamp_{name}": partial(_from_unix, name) for name in _COUNTS},
     "date_from_unix_date": _date_from_unix,
-    **dict.fromkeys(("date_add", "dateadd"), partial(_shifted, "date_add")),
-    "date_sub": partial(_shifted, "date_sub"),
-    "add_months": partial(_shifted, "add_months"),
-    **dict.fromkeys(("datediff", "date_diff"), _difference),
-    "make_date": _made,
-    "next_day": _next,
     "to_date": partial(_cast_to, DATE),
     "to_timestamp": partial(_cast_to, TIMESTAMP),
     "to_timestamp_ntz": partial(_cast_to, TIMESTAMP_NTZ),
@@ -243,15 +173,10 @@ _KERNELS: Final[Mapping[str, Kernel]] = {
     **dict.fromkeys(_OF_CLOCKS, _clock_field),
     **{f"unix_{name}": partial(_counted, unit) for name, unit in _COUNTS.items()},
     **{f"timestamp_{name}": partial(_from_count, unit) for name, unit in _COUNTS.items()},
-    "date_add": _of_two(lambda days, more: days + more),
-    "date_sub": _of_two(lambda days, less: days - less),
-    "add_months": _of_two(calendar.plus_months),
-    "datediff": _of_two(lambda end, start: end - start),
-    "make_date": _make_date,
-    "next_day": _next_day,
 }
 KERNELS: Final[Mapping[str, Kernel]] = {
     **{name: columnar(kernel) for name, kernel in _KERNELS.items()},
+    **date_arithmetic.KERNELS,
     **truncation.KERNELS,
     **intervals.KERNELS,
     **temporal_casts.KERNELS,
@@ -259,15 +184,10 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 _DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
     "year": (1,),
     "last_day": (1,),
-    "next_day": (1,),
     "unix_date": (1,),
     "date_from_unix_date": (1,),
     **{f"unix_{name}": (1,) for name in _COUNTS},
     **{f"timestamp_{name}": (1,) for name in _COUNTS},
-    "date_add": (1, 1),
-    "date_sub": (1, -1),
-    "add_months": (1, 1),
-    "datediff": (1, -1),
 }
 
 
@@ -276,6 +196,8 @@ def monotone(call: Call) -> tuple[int, ...] | None:
 
     Between two values of which the results are certain every result lies between those two.
     """
+    if call.function in date_arithmetic.KERNELS:
+        return date_arithmetic.monotone(call)
     if call.function in truncation.KERNELS:
         return truncation.monotone(call)
     if call.function in intervals.KERNELS:

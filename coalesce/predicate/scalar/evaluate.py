@@ -12,7 +12,6 @@ from typing import Final, assert_never
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.columns import Mask
 from coalesce.model.values import column_of
 from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls
@@ -29,7 +28,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     **patterns.KERNELS,
     **texts.KERNELS,
 }
-CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING}
+CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING, **texts.CHOOSING}
 
 
 def evaluate(scalar: Scalar, columns: Mapping[int, pa.Array], count: int) -> Evaluated:

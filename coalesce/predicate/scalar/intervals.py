@@ -86,7 +86,7 @@ def _move(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
         unsure = unsure | outside | far
     else:
         found, unsure = start, far
-    return fitting(call.type, found + (0 if far.all() else rest), missing, unsure, zones.WHY)
+    return fitting(call.type, found + rest, missing, unsure, zones.WHY)
 
 
 KERNELS: Final[Mapping[str, Kernel]] = {"moved": columnar(_move)}

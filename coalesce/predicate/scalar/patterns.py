@@ -17,7 +17,7 @@ from coalesce.predicate.scalar import casing
 from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, spread, sure, unsure_where
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
-from coalesce.predicate.scalar.regular_expressions import quoted, translated
+from coalesce.predicate.scalar.regular_expressions import compiles, quoted, translated
 from coalesce.predicate.scalar.texts import as_text
 
 _ANY: Final = 0  # what % stands for, among the parts of a pattern
@@ -52,7 +52,10 @@ def _bound_like(arguments: Sequence[Argument], time_zone: str, *, ignore_case: b
             return None
         pattern = lowered
     parts = _parts(pattern, escape)
-    return None if parts is None else Call("like", (text,), BOOLEAN, _settings(parts))
+    settings = None if parts is None else _settings(parts)
+    if settings is None or (settings[0] == "matches" and not compiles(settings[1])):
+        return None
+    return Call("like", (text,), BOOLEAN, settings)
 
 
 def _fixed_text(arguments: Sequence[Argument], index: int) -> str | None:

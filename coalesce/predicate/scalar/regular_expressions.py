@@ -47,10 +47,18 @@ def translated(pattern: str) -> Expression | None:
     """The same in RE2's words, or None if it is not certain that there is the same."""
     try:
         found = _Reader(pattern).expression()
-        pc.match_substring_regex(pa.array([], pa.string()), found.written)
-    except (_NotTheSame, RecursionError, pa.ArrowInvalid):
+    except _NotTheSame:
         return None
-    return found
+    return found if compiles(found.written) else None
+
+
+def compiles(written: str) -> bool:
+    """Whether RE2 takes the expression: there is an end to how long one may be."""
+    try:
+        pc.match_substring_regex(pa.array([""], pa.string()), written)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 class _NotTheSame(Exception):

@@ -1,6 +1,7 @@
 """CAST to and from DATE, TIMESTAMP and TIMESTAMP_NTZ, as Spark does it in the session's time zone."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.calendar_text import DAY, SECOND
-from coalesce.model.columns import Mask, column_from
+from coalesce.model.columns import Mask, column_from, flags, numbers
 from coalesce.model.types import (
     DATE,
     DOUBLE,
@@ -21,8 +22,8 @@ from coalesce.model.types import (
 )
 from coalesce.predicate import temporal
 from coalesce.predicate.scalar import zones
-from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in
-from coalesce.predicate.scalar.columnar import Kernel, Unsure, columnar
+from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in, multiplied
+from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure, unsure_where
 from coalesce.predicate.scalar.folding import made
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
@@ -31,6 +32,9 @@ from coalesce.predicate.scalar.zones import UTC_ZONE, Zone, zone_of
 
 _FIRST_PRINTED: Final = -719_162 * DAY  # 0001-01-01
 _AFTER_PRINTED: Final = 2_932_897 * DAY  # 10000-01-01
+_CANONICAL: Final = (
+    r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?\z"  # what Arrow reads, too
+)
 
 
 def convert_temporal(argument: Argument, target: AtomicType, time_zone: str) -> Scalar | None:
@@ -77,9 +81,7 @@ def _cast(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
     if target == DOUBLE:
         return sure(column_from(integers(values, count) / SECOND, missing))
     if target == TIMESTAMP:
-        seconds = integers(values, count)
-        far = np.abs(seconds) > (2**63 - 1) // SECOND
-        return fitting(target, np.where(far, 0, seconds) * SECOND, missing, far, "a number is beyond all timestamps")
+        return multiplied(target, integers(values, count), SECOND, missing)
     return fitting(target, integers(values, count) // SECOND, missing)
 
 
@@ -114,41 +116,75 @@ def _printed(source: AtomicType | None, values: Integers, missing: Mask, zone: Z
     why = "the year is not one of 1 to 9999, or " + zones.WHY
     if source == DATE:
         return unsure_where(column(DATE, wall // DAY, missing).cast(pa.string()), unsure, why)
-    seconds = column_from(wall // SECOND, missing).view(pa.timestamp("s"))
-    fractions, places = np.unique(wall % SECOND, return_inverse=True)
-    endings = pa.array([f".{f:06}".rstrip("0") if f else "" for f in fractions.tolist()], pa.string())
-    texts = pc.binary_join_element_wise(
-        pc.strftime(seconds, "%Y-%m-%d %H:%M:%S"),
-        endings.take(column_from(places.astype(np.int64))),
-        pa.scalar("", pa.string()),
-    )
-    return unsure_where(texts, unsure, why)
+    texts = column(TIMESTAMP_NTZ, wall, missing).cast(pa.string())  # with six digits
+    return unsure_where(pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), "."), unsure, why)
 
 
 def _from_text(call: Call, values: Datum, count: int, zone: Zone) -> Evaluated:
-    missing = missing_in((values,), count)
     encoded = values.dictionary_encode()
-    places = integers(encoded.indices, count)
-    texts = encoded.dictionary.to_pylist() or [""]  # for the place 0 that stands where NULL is
-    read: list[int | Clock | Unsure | None] = [(read_date if call.type == DATE else read_timestamp)(t) for t in texts]
-    failed = np.array([one is None for one in read])[places]
-    unsure = np.array([isinstance(one, Unsure) for one in read])[places]
+    missing, places = missing_in((encoded.indices,), count), integers(encoded.indices, count)
+    texts = (
+        encoded.dictionary if len(encoded.dictionary) else pa.array([""], pa.string())
+    )  # a place for NULL to point to
+    read = _read_dates(texts) if call.type == DATE else _read_timestamps(texts)
+    failed, unsure = read.failed[places], read.unsure[places]
     if call.function == "try_cast_temporal":
         missing = missing | failed
     else:
         unsure = unsure | failed
-    if call.type == DATE:
-        days = np.array([one if isinstance(one, int) else 0 for one in read], np.int64)[places]
-        return fitting(DATE, days, missing, unsure, WHY)
-    clocks = [one if isinstance(one, Clock) else Clock(0, 0) for one in read]
-    wall = np.array([clock.wall for clock in clocks], np.int64)[places]
-    if call.type == TIMESTAMP_NTZ:
-        return fitting(TIMESTAMP_NTZ, wall, missing, unsure, WHY)
-    offsets = np.array([clock.offset or 0 for clock in clocks], np.int64)[places]
-    says_so = np.array([clock.offset is not None for clock in clocks])[places]
-    instants, outside = zone.instant(wall)
-    found = np.where(says_so, wall - offsets, instants)
-    return fitting(TIMESTAMP, found, missing, unsure | (outside & ~says_so), WHY)
+    wall = read.wall[places]
+    if call.type == TIMESTAMP:
+        instants, outside = zone.instant(wall)
+        says_so = read.says_offset[places]
+        wall = np.where(says_so, wall - read.offset[places], instants)
+        unsure = unsure | (outside & ~says_so)
+    return fitting(call.type, wall, missing, unsure, WHY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Distinct texts, read: days or microseconds on a clock, and the offset from UTC where they say one."""
+
+    wall: Integers
+    failed: Mask
+    unsure: Mask
+    offset: Integers
+    says_offset: Mask
+
+
+def _read_dates(texts: pa.Array) -> _Read:
+    days = [read_date(text) for text in texts.to_pylist()]
+    never, nothing = np.zeros(len(days), np.bool_), np.zeros(len(days), np.int64)
+    failed = np.array([day is None for day in days])
+    return _Read(np.array([day or 0 for day in days], np.int64), failed, never, nothing, never)
+
+
+def _read_timestamps(texts: pa.Array) -> _Read:
+    count = len(texts)
+    read = _Read(
+        np.zeros(count, np.int64),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.bool_),
+    )
+    canonical = flags(pc.match_substring_regex(texts, _CANONICAL))
+    try:
+        clocks = texts.filter(column_from(canonical)).cast(pa.timestamp("us"))
+        read.wall[canonical] = numbers(clocks)
+    except pa.ArrowInvalid:  # one that looks like a time is none
+        canonical[:] = False
+    others = np.flatnonzero(~canonical)
+    for place, text in zip(others.tolist(), texts.take(column_from(others.astype(np.int64))).to_pylist(), strict=True):
+        match read_timestamp(text):
+            case None:
+                read.failed[place] = True
+            case Clock(wall, offset):
+                read.wall[place] = wall
+                read.offset[place], read.says_offset[place] = offset or 0, offset is not None
+            case _:
+                read.unsure[place] = True
+    return read
 
 
 KERNELS: Final[Mapping[str, Kernel]] = {"cast_temporal": columnar(_cast), "try_cast_temporal": columnar(_cast)}

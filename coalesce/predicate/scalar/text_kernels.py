@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.types import Value
 from coalesce.predicate.scalar import casing, text_values
 from coalesce.predicate.scalar.columnar import Kernel, Unsure, by_distinct, columnar
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, spread, sure, unsure_where
 from coalesce.predicate.scalar.nodes import Call
 
 
@@ -50,6 +51,17 @@ def _reverse(_: Call, arguments: Sequence[Datum], __: int) -> Evaluated:
 
 def _concat(_: Call, arguments: Sequence[Datum], __: int) -> Evaluated:
     return sure(pc.binary_join_element_wise(*arguments, pa.scalar("", pa.string())))
+
+
+def _concat_ws(_: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
+    """Joined by the first, which alone makes NULL of it; other NULLs are left out."""
+    texts = [spread(argument.values, count) for argument in arguments]
+    joined = pc.binary_join_element_wise(*texts[1:], texts[0], null_handling="skip")
+    unsure, why = np.zeros(count, np.bool_), ""
+    for argument in arguments:
+        if argument.unsure is not None:
+            unsure, why = unsure | argument.unsure, argument.why
+    return unsure_where(joined, unsure, why)
 
 
 def _replace(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
@@ -116,4 +128,5 @@ _KERNELS: Final[Mapping[str, Kernel]] = {
     "split_part": _plain(text_values.split_part),
     "translate": _plain(text_values.translate),
 }
+CHOOSING: Final[Mapping[str, Callable[[Call, Sequence[Evaluated], int], Evaluated]]] = {"concat_ws": _concat_ws}
 KERNELS: Final[Mapping[str, Kernel]] = {name: columnar(kernel) for name, kernel in _KERNELS.items()}

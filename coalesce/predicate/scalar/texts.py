@@ -101,6 +101,10 @@ def _concat(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     return _bound("concat", (STRING,) * len(arguments), STRING, arguments, time_zone) if arguments else None
 
 
+def _concat_ws(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    return _bound("concat_ws", (STRING,) * len(arguments), STRING, arguments, time_zone) if len(arguments) > 1 else None
+
+
 def _located(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """locate(what, text, from): Spark's answer to a NULL `from` is 0, so it has to be a number that is there to see."""
     match arguments:
@@ -131,6 +135,7 @@ FUNCTIONS: Final[Mapping[str, Chooser]] = {
     "left": _left,
     "right": _function("right", (STRING, INT32), STRING),
     **dict.fromkeys(("concat", "||"), _concat),
+    "concat_ws": _concat_ws,
     "replace": _function("replace", (STRING, STRING, STRING), STRING, (_NOTHING,)),
     **{name: _function(name, (STRING, STRING), BOOLEAN) for name in ("startswith", "endswith", "contains")},
     "instr": _function("instr", (STRING, STRING), INT32),
@@ -148,6 +153,7 @@ FUNCTIONS: Final[Mapping[str, Chooser]] = {
     "translate": _function("translate", (STRING, STRING, STRING), STRING),
 }
 KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = text_kernels.KERNELS
+CHOOSING: Final[Mapping[str, Callable[[Call, Sequence[Evaluated], int], Evaluated]]] = text_kernels.CHOOSING
 
 
 def monotone(call: Call) -> tuple[int, ...] | None:

@@ -17,6 +17,7 @@ from coalesce.model.columns import Mask
 from coalesce.predicate import temporal
 
 Micros = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
 
 WHY: Final = "the clocks of this time zone are known for the years 1970 to 2037 only"
 
@@ -24,6 +25,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _END: Final = 24_837 * DAY  # 2038-01-01
 _FIRST_PROBE: Final = -10  # days
 _LAST_PROBE: Final = 24_850
+_NEVER: Final = 2**63 - 1
 _GREATEST: Final = 2**63 - 1 - 2 * DAY  # no offset leads out of 64 bits from here
 
 
@@ -52,46 +54,46 @@ class Zone:
         """When a day begins; where midnight is skipped, with the first instant after that."""
         far = np.abs(days) > _GREATEST // DAY
         wall = np.where(far, 0, days) * DAY
-        instants, unsure = self.instant(wall)
-        if not self.is_fixed:
-            period, special = self._period(wall), self._is_special(wall)
-            skipped = special & (self._after(period) > self.offsets[period])
-            instants = np.where(skipped, self.changes[np.minimum(period, len(self.changes) - 1)], instants)
-        return instants, unsure | far
+        period = self._period(wall)
+        found = wall - self.offsets[period]
+        at = self._around_changes(wall, period)
+        at = at[self._skips(period[at])]
+        found[at] = self.changes[period[at]]
+        return found, self._outside(wall, wall) | far
 
     def moved(self, instants: Micros, wall: Micros) -> tuple[Micros, Mask]:
         """When a clock shows `wall`, moved there from `instants`: of two instants, that with the offset it had."""
-        found, unsure = self.instant(wall)
-        if not self.is_fixed:
-            period = self._period(wall)
-            after = self._after(period)
-            kept = self._is_special(wall) & (after < self.offsets[period]) & (self._offset_at(instants) == after)
-            found = np.where(kept, wall - after, found)
-        return found, unsure | self.wall(instants)[1]
+        period = self._period(wall)
+        found = wall - self.offsets[period]
+        at = self._around_changes(wall, period)
+        at = at[~self._skips(period[at]) & (self._offset_at(instants[at]) == self.offsets[period[at] + 1])]
+        found[at] = wall[at] - self.offsets[period[at] + 1]
+        return found, self._outside(wall, wall)
 
     def is_shown_twice(self, wall: Micros) -> Mask:
         """Where a clock shows this at two instants."""
-        if self.is_fixed:
-            return np.zeros(len(wall), np.bool_)
         period = self._period(wall)
-        return self._is_special(wall) & (self._after(period) < self.offsets[period])
+        at = self._around_changes(wall, period)
+        twice = np.zeros(len(wall), np.bool_)
+        twice[at[~self._skips(period[at])]] = True
+        return twice
 
     def _offset_at(self, instants: Micros) -> Micros:
         return self.offsets[np.searchsorted(self.changes, instants, side="right")]
 
-    def _period(self, wall: Micros) -> npt.NDArray[np.intp]:
+    def _period(self, wall: Micros) -> Places:
         """The period whose offset counts: at a change, the one before it."""
         ends = self.changes + np.maximum(self.offsets[:-1], self.offsets[1:])
         return np.searchsorted(ends, wall, side="right")
 
-    def _is_special(self, wall: Micros) -> Mask:
-        """Where a clock shows this twice or not at all, by the change that ends the period."""
+    def _around_changes(self, wall: Micros, period: Places) -> Places:
+        """The places at which a clock shows this twice or not at all, by the change that ends the period."""
         begins = self.changes + np.minimum(self.offsets[:-1], self.offsets[1:])
-        period = self._period(wall)
-        return (period < len(begins)) & (wall >= begins[np.minimum(period, len(begins) - 1)])
+        return np.flatnonzero(wall >= np.append(begins, _NEVER)[period])
 
-    def _after(self, period: npt.NDArray[np.intp]) -> Micros:
-        return self.offsets[np.minimum(period + 1, len(self.offsets) - 1)]
+    def _skips(self, period: Places) -> Mask:
+        """Whether clocks are set forward at the end of the period, so that times are skipped."""
+        return self.offsets[period + 1] > self.offsets[period]
 
     def _outside(self, wall: Micros, given: Micros) -> Mask:
         if self.is_fixed:

@@ -86,6 +86,8 @@ def _without_literals(tokens: Tokens, start: int, end: int, time_zone: str, foun
             pieces.append(f"'#{len(found)}'")
             found.append(literal)
             continue
+        if word == "BETWEEN" and index + 1 in tokens.partner and _starts(tokens, start, index):
+            word = _BETWEEN  # what Catalyst prints: a function
         pieces.append(_SPELT.get(word) or tokens.raw(index))
         index += 1
     return " ".join(pieces)
@@ -97,7 +99,9 @@ def _starts(tokens: Tokens, start: int, index: int) -> bool:
     return before in _BEFORE_OPERANDS
 
 
-_SPELT: Final = {"!<": ">=", "!>": "<="}  # which sqlglot does not know, or takes for < and >
+_BETWEEN: Final = "BETWEEN("
+# What sqlglot does not know, or takes for something else.
+_SPELT: Final = {"!<": ">=", "!>": "<=", _BETWEEN: "between_function"}
 _BEFORE_OPERANDS: Final = frozenset({
     "(", ",", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "||", "AND", "OR", "NOT",
     "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "DIV", "CASE",
@@ -282,7 +286,8 @@ class _Translation:
     def _function(self, node: exp.Expression) -> Operand:
         if not isinstance(node.this, str):
             raise _NotUnderstood
-        return Calculation(node.this.lower(), tuple(self.operand(item) for item in node.expressions))
+        name = "between" if node.this == _SPELT[_BETWEEN] else node.this.lower()
+        return Calculation(name, tuple(self.operand(item) for item in node.expressions))
 
     def _extract(self, node: exp.Expression) -> Operand:
         return Calculation(node.this.name.lower(), (self.operand(node.expression),))

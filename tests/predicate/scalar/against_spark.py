@@ -158,6 +158,9 @@ def _batch(
             half = len(texts) // 2
             _batch(frame, rows, texts[:half], known, ours, result, where)
             _batch(frame, rows, texts[half:], known, ours, result, where)
+        elif frame is rows.frame and ours[texts[0]][1].any():  # with ANSI mode off, some functions still fail
+            sure = [int(i) for i in np.flatnonzero(~ours[texts[0]][1])]
+            _batch(frame.where(frame["row_number"].isin(sure)), rows, texts, known, ours, result, where)
         elif "DATATYPE_MISMATCH" in str(error) or "PARSE_SYNTAX_ERROR" in str(error) or "UNRESOLVED" in str(error):
             result.refused += (texts[0],)
         else:

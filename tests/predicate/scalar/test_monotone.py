@@ -17,7 +17,13 @@ from coalesce.predicate.scalar.evaluated import spread
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Reference
 from tests.support.examples import examples
 
-_NEAR = {DATE: 60_000, TIMESTAMP: 4 * 10**15, TIMESTAMP_NTZ: 4 * 10**15, INT32: 1000, INT64: 10**13}
+_NEAR: dict[AtomicType, int] = {
+    DATE: 60_000,
+    TIMESTAMP: 4 * 10**15,
+    TIMESTAMP_NTZ: 4 * 10**15,
+    INT32: 1000,
+    INT64: 10**13,
+}
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
 _ZONES = ("UTC", "+05:30", "-11:00")
 
@@ -78,7 +84,7 @@ CALLS = [
 
 
 def _direction(call: Call) -> tuple[int, ...] | None:
-    found = (texts if call.function in texts.KERNELS else dates).monotone(call)
+    found = texts.monotone(call) if call.function in texts.KERNELS else dates.monotone(call)
     assert found is None or len(found) == len(call.arguments)
     return found
 
