@@ -12,6 +12,7 @@ from typing import Final, assert_never
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.columns import Mask
 from coalesce.model.values import column_of
 from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls

@@ -36,6 +36,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BEFORE_OPERANDS: Final = frozenset({
+    "(", ",", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "!>", "+", "-", "*", "/", "%", "||", "AND", "OR",
+    "NOT", "!", "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "DIV", "CASE",
+})  # fmt: skip
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _OPENING: Final = {"(": ")", "[": "]"}
 
@@ -66,6 +70,18 @@ class Tokens:
     def slice(self, start: int, end: int) -> str:
         """The text from one token up to, and without, another."""
         return self.text[self.starts[start] : self.ends[end - 1]]
+
+    def starts_operand(self, index: int, start: int) -> bool:
+        """Whether an operand begins at `index` of a condition from `start` on, so that a minus there is a sign."""
+        return index == start or self.words[index - 1] in _BEFORE_OPERANDS
+
+    def calls_between(self, index: int, start: int) -> bool:
+        """Whether there is a function of that name, as Catalyst prints it, and not the operator of SQL."""
+        if self.words[index] != "BETWEEN" or index + 1 not in self.partner:
+            return False
+        while index > start and self.words[index - 1] in ("NOT", "!"):
+            index -= 1
+        return self.starts_operand(index, start)
 
     def start_of(self, index: int) -> int:
         """Where a token starts; for the index after the last, where the text ends."""

@@ -77,7 +77,10 @@ def _without_literals(tokens: Tokens, start: int, end: int, time_zone: str, foun
             continue
         typed = word in literals.TYPED and index + 1 < end and tokens.kinds[index + 1] == "string"
         signed = (
-            word == "-" and index + 1 < end and tokens.kinds[index + 1] == "number" and _starts(tokens, start, index)
+            word == "-"
+            and index + 1 < end
+            and tokens.kinds[index + 1] == "number"
+            and tokens.starts_operand(index, start)
         )
         if kind in ("number", "string") or typed or signed:
             literal, index = read_literal(tokens, index, end, time_zone)
@@ -86,26 +89,16 @@ def _without_literals(tokens: Tokens, start: int, end: int, time_zone: str, foun
             pieces.append(f"'#{len(found)}'")
             found.append(literal)
             continue
-        if word == "BETWEEN" and index + 1 in tokens.partner and _starts(tokens, start, index):
-            word = _BETWEEN  # what Catalyst prints: a function
+        if tokens.calls_between(index, start):
+            word = _BETWEEN
         pieces.append(_SPELT.get(word) or tokens.raw(index))
         index += 1
     return " ".join(pieces)
 
 
-def _starts(tokens: Tokens, start: int, index: int) -> bool:
-    """Whether an operand starts at `index`, so that a minus there is a sign."""
-    before = tokens.words[index - 1] if index > start else "("
-    return before in _BEFORE_OPERANDS
-
-
 _BETWEEN: Final = "BETWEEN("
 # What sqlglot does not know, or takes for something else.
 _SPELT: Final = {"!<": ">=", "!>": "<=", _BETWEEN: "between_function"}
-_BEFORE_OPERANDS: Final = frozenset({
-    "(", ",", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "||", "AND", "OR", "NOT",
-    "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "DIV", "CASE",
-})  # fmt: skip
 _OPERATORS: Final[dict[type[exp.Expression], str]] = {
     exp.Add: "+",
     exp.Sub: "-",

@@ -16,7 +16,6 @@ from coalesce.predicate.sql.lexer import Tokens
 _MAX_NESTING: Final = 15
 _MAX_PREFIXES: Final = 40
 _PREFIXES: Final = frozenset({"-", "+", "~", "!", "NOT"})
-_BEFORE_A_CALL: Final = frozenset({"(", ",", "NOT", "AND", "OR", "WHEN", "THEN", "ELSE"})
 
 # Operators that cannot start, or end, a condition.
 _NEEDS_LEFT: Final = frozenset({
@@ -52,7 +51,7 @@ def kept(tokens: Tokens, start: int, end: int, names: tuple[Column, ...] = (), h
     from coalesce.predicate.sql import grammar  # only now: see there
 
     text = tokens.slice(start, end)
-    if _beyond_sqlglot(tokens, start, end) or _has_between(tokens, start, end):
+    if _beyond_sqlglot(tokens, start, end) or any(tokens.calls_between(index, start) for index in range(start, end)):
         return Opaque(text, names=names)
     try:
         return Opaque(text, grammar.columns_of(text), names, hint=hint)
@@ -72,14 +71,6 @@ def _beyond_sqlglot(tokens: Tokens, start: int, end: int) -> bool:
         if len(closings) > _MAX_NESTING or prefixes > _MAX_PREFIXES:
             return True
     return False
-
-
-def _has_between(tokens: Tokens, start: int, end: int) -> bool:
-    """Whether there is Catalyst's function of that name, which sqlglot does not know."""
-    return any(
-        tokens.words[index] == "BETWEEN" and (index == start or tokens.words[index - 1] in _BEFORE_A_CALL)
-        for index in range(start, end)
-    )
 
 
 def _refuse_fragments(tokens: Tokens, start: int, end: int) -> None:

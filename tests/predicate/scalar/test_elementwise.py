@@ -11,7 +11,7 @@ from coalesce.predicate.scalar.evaluate import evaluate
 from coalesce.predicate.scalar.evaluated import spread
 from coalesce.predicate.scalar.nodes import Scalar
 from tests.predicate.scalar.against_spark import Rows
-from tests.predicate.scalar.awkward import COLUMNS, NUMBERS, table
+from tests.predicate.scalar.awkward_numbers import COLUMNS, NUMBERS, table
 from tests.predicate.scalar.test_choices import choices
 from tests.predicate.scalar.test_conversion import TARGETS
 from tests.predicate.scalar.test_numbers import LITERALS, ONE, OPERATORS, TRYING
