@@ -47,6 +47,16 @@ def test_a_comparison_ends_before_like() -> None:
     assert isinstance(parse("a = b LIKE c"), Opaque)
 
 
+def test_a_comparison_ends_before_is() -> None:
+    """Likewise `k = 5 IS NULL`, which newer releases of sqlglot read as Spark does; of others it is not taken."""
+    expr = parse("k = 5 IS NULL")
+    if isinstance(by_sqlglot("k = 5 IS NULL"), exp.Is):
+        assert isinstance(expr, Condition)
+        assert expr.value.function == "isnull"
+    else:
+        assert isinstance(expr, Opaque)
+
+
 def test_a_length_belongs_to_its_type() -> None:
     """Sqlglot makes a text of any length of VARCHAR(3)."""
     assert by_sqlglot("CAST(a AS VARCHAR(3)) = 'x'").this.args["to"].expressions == []

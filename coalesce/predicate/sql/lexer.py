@@ -37,8 +37,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BEFORE_OPERANDS: Final = frozenset({
-    "(", ",", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "!>", "+", "-", "*", "/", "%", "||", "AND", "OR",
-    "NOT", "!", "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "DIV", "CASE",
+    "(", ",", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "!>", "+", "-", "*", "/", "%", "||", "AND",
+    "OR", "NOT", "!", "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "DIV", "CASE",
 })  # fmt: skip
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _OPENING: Final = {"(": ")", "[": "]"}
