@@ -111,7 +111,8 @@ def _is_exact_to_spark(value: Argument, fixed: Argument) -> bool:
     """Whether Spark, unless it is asked for equality, compares what has no type in common but one that rounds."""
     if isinstance(value, Interval) or not isinstance(fixed, Fixed) or not isinstance(fixed.type, DecimalType):
         return False
-    return value.type in INTEGRAL_BITS and value.type is not None and common_type(value.type, fixed.type) is None
+    type_ = value.type
+    return type_ is not None and type_ in INTEGRAL_BITS and common_type(type_, fixed.type) is None
 
 
 def literal_digits(argument: Argument) -> DecimalType | None:
