@@ -42,7 +42,7 @@ from coalesce.predicate.scalar.elementwise import (
 )
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.folding import made
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Reference, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
 from coalesce.predicate.scalar.number_texts import read, write_decimals, write_floats
 
 _OVERFLOW: Final = "a number does not fit its type"
@@ -95,10 +95,23 @@ def together(arguments: Sequence[Argument], time_zone: str) -> tuple[Scalar, ...
 
 def compared(arguments: Sequence[Argument], time_zone: str) -> tuple[Scalar, ...] | None:
     """Two arguments in the type that Spark compares them in. Beside a decimal a written integer has just its digits."""
-    if not any(isinstance(a, Reference | Fixed | Call) and isinstance(a.type, DecimalType) for a in arguments):
-        return together(arguments, time_zone)
-    fitted = [a if (digits := literal_digits(a)) is None else convert(a, digits, time_zone) for a in arguments]
-    return together([a for a in fitted if a is not None], time_zone)
+    fitted = list(arguments)
+    if any(not isinstance(a, Interval) and isinstance(a.type, DecimalType) for a in arguments):
+        digits = [literal_digits(argument) for argument in arguments]
+        converted = [a if d is None else convert(a, d, time_zone) for a, d in zip(arguments, digits, strict=True)]
+        fitted = [a for a in converted if a is not None]
+    one, other = fitted
+    if _is_exact_to_spark(one, other) or _is_exact_to_spark(other, one):
+        return None
+    return together(fitted, time_zone)
+
+
+def _is_exact_to_spark(value: Argument, fixed: Argument) -> bool:
+    """Whether Spark, unless it is asked for equality, compares what has no type in common but one that rounds."""
+    if isinstance(value, Interval) or not isinstance(fixed, Fixed) or not isinstance(fixed.type, DecimalType):
+        return False
+    type_ = value.type
+    return type_ is not None and type_ in INTEGRAL_BITS and common_type(type_, fixed.type) is None
 
 
 def literal_digits(argument: Argument) -> DecimalType | None:

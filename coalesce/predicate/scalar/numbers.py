@@ -45,6 +45,8 @@ def _arithmetic(
     promoted = _promoted(arguments, time_zone)
     if promoted is None:
         return None
+    if operator == "/" and _type(arguments[0]) is None:
+        return _call(operator, _each(promoted, DOUBLE, time_zone), DOUBLE, trying)
     left, right = promoted
     if isinstance(left.type, DecimalType) and isinstance(right.type, DecimalType):
         type_ = decimals.result_type(operator, left.type, right.type)

@@ -43,10 +43,11 @@ def test_what_is_chosen_is_what_spark_chooses(spark: "SparkSession") -> None:
     """Every form on columns of every pair of types: types meet as in Spark, and what is not chosen cannot fail."""
     rng = random.Random(16)
     rows = Rows.of(spark, *table())
-    one = [form.format(a=a, b=a, c="bo", d="i8 + i8 > 3") for form in FORMS for a in rng.sample(list(COLUMNS), 2)]
+    alike = [form for form in FORMS if not any(literal in form for literal in ("5", "zeroifnull"))]
+    one = [form.format(a=a, b=a, c="bo", d="i8 + i8 > 3") for form in alike for a in rng.sample(list(COLUMNS), 2)]
     result = compare(spark, rows, one)
     assert not result.wrong, "\n".join(result.wrong[:20])
-    many = [choices(rng, list(COLUMNS)) for _ in range(examples(80))]
+    many = [choices(rng, list(COLUMNS)) for _ in range(examples(60))]
     mixed = compare(spark, rows, many, ansi=(True,))  # without ANSI mode types meet otherwise, and Catalyst says so
     assert not mixed.wrong, "\n".join(mixed.wrong[:20])
     assert result.compared + mixed.compared > 10_000
