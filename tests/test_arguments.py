@@ -117,7 +117,9 @@ KINDS = {
     "column": Kind("app", is_text),
     "columns": Kind(["app"], is_texts),
     "data": Kind(ROWS, is_rows),
+    "days": Kind(5, is_anything),
     "deep": Kind(False, is_flag),
+    "digits": Kind(1, is_anything),
     "default": Kind(5, is_anything),
     "drop": Kind("app", lambda v: is_text(v) or is_texts(v)),
     "dry_run": Kind(False, is_flag),
@@ -129,6 +131,7 @@ KINDS = {
     "high": Kind(5, is_anything),
     "keep_last": Kind(1, is_number),
     "layout": Kind("known", is_text),
+    "length": Kind(1, is_anything),
     "limit": Kind(1, is_number),
     "location": Kind("another", lambda v: isinstance(v, str | Path)),
     "low": Kind(5, is_anything),
@@ -138,7 +141,10 @@ KINDS = {
     "new_name": Kind("m", is_text),
     "older_than": Kind("7d", lambda v: is_text(v) or isinstance(v, timedelta)),
     "other": Kind("A", is_anything),
+    "others": Kind("A", is_anything),
+    "part": Kind("A", is_text),
     "partition_by": Kind(["app"], is_texts),
+    "pattern": Kind("A%", is_text),
     "prefix": Kind("A", is_text),
     "progress": Kind(None, callable),
     "properties": Kind({"owner": "me"}, is_mapping),
@@ -146,11 +152,16 @@ KINDS = {
     "required": Kind(False, is_flag),
     "rule": Kind(coalesce.small("app"), lambda v: type(v).__name__.endswith("Request")),
     "ending": Kind(1, is_number),
+    "escape": Kind("!", is_text),
     "exists_ok": Kind(False, is_flag),
+    "function": Kind("greatest", is_text),
     "keys": Kind(["app"], is_texts),
     "on": Kind("t.app = s.app", is_anything),
     "source": Kind(ROWS, is_anything),
+    "start": Kind(1, is_anything),
     "starting": Kind(0, is_number),
+    "suffix": Kind("A", is_text),
+    "unit": Kind("MONTH", is_text),
     "partition": Kind({"app": "A"}, is_mapping),
     "schema_mode": Kind("merge", is_text),
     "schema": Kind(ROWS.schema, lambda v: is_rows(v) or isinstance(v, pa.Schema)),
@@ -223,10 +234,13 @@ def arguments(call: str, wrong: str, junk: object) -> tuple[list[Any], dict[str,
     """Right arguments where some are needed, and one that is not."""
     given: list[Any] = []
     named: dict[str, Any] = {}
+    listed = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters(call))
     for parameter in parameters(call):
         value = junk if parameter.name == wrong else KINDS[_kind(call, parameter.name)].right
         match parameter.kind:
             case inspect.Parameter.VAR_POSITIONAL:
+                given.append(value)
+            case inspect.Parameter.POSITIONAL_OR_KEYWORD if listed:
                 given.append(value)
             case inspect.Parameter.POSITIONAL_ONLY:
                 given.append(value if parameter.name == wrong else None)

@@ -376,8 +376,8 @@ MISTAKES: dict[str, tuple[Callable[[coalesce.Table], object], str]] = {
         "a column alone is no condition: compare it, as in col('flag') == True.",
     ),
     "arithmetic": (
-        lambda _: coalesce.col("amount") + wrong(1),
-        "columns are compared here, not computed with; write the condition as SQL text for Spark.",
+        lambda _: coalesce.col("amount") // wrong(1),
+        "// rounds down in Python, DIV towards zero in SQL; say call('div', …) or (a / b).floor().",
     ),
     "a beginning that is a number": (
         lambda _: coalesce.col("app").startswith(wrong(5)),

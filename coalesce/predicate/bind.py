@@ -66,7 +66,7 @@ from coalesce.predicate.own_type import Cut, cutter, ordinal_range, value_at, wi
 from coalesce.predicate.scalar.catalogue import bind_operand
 from coalesce.predicate.scalar.evaluate import evaluate
 from coalesce.predicate.scalar.evaluated import spread
-from coalesce.predicate.scalar.nodes import Call, Reference, references
+from coalesce.predicate.scalar.nodes import Call, Fixed, Reference, references
 from coalesce.predicate.tree import join, rewrite
 
 # Spark takes these for columns if there are such columns, and else calls the function of that name.
@@ -76,6 +76,7 @@ _FUNCTIONS_WITHOUT_PARENTHESES: Final = frozenset({
 })  # fmt: skip
 
 
+_COMPARISONS: Final = frozenset(operator.value for operator in Operator)
 _EQUALITIES: Final = frozenset({Operator.EQ, Operator.NE, Operator.NULL_SAFE_EQ})
 
 
@@ -156,9 +157,18 @@ class _Binder:
     def _computed(self, value: Operand, text: str) -> Bound | None:
         """A condition on values, or None if one of them has no meaning here."""
         bound = bind_operand(value, self._reference, self.time_zone)
-        if not isinstance(bound, Call) or bound.type != BOOLEAN:
-            return None
-        return Computed(bound, text) if next(references(bound), None) is not None else folded(bound)
+        match bound:
+            case Fixed(outcome, type_) if type_ == BOOLEAN:
+                assert outcome is None or isinstance(outcome, bool)
+                return Constant(outcome)
+            case Call(operator, (Reference() as column, Fixed(fixed, type_))) if (
+                operator in _COMPARISONS and type_ == column.type and fixed is not None
+            ):
+                ranges = self._ranges(_Target(column, column.type, ()), column.type)
+                return None if ranges is None else ranges.compared(Operator(operator), fixed)
+            case Call(type=type_) if type_ == BOOLEAN:
+                return Computed(bound, text) if next(references(bound), None) is not None else folded(bound)
+        return None
 
     def _reference(self, column: Column) -> Reference | None:
         field = self._field(column.parts, column.position)

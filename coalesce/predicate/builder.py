@@ -196,9 +196,9 @@ class Term:
             return condition("startswith", self.operand, _text(prefix, "the beginning of a text"))
         return Prefix(self.operand, check_text(prefix, "the beginning of a text"))
 
-    def endswith(self, ending: "str | Term") -> Expr:
+    def endswith(self, suffix: "str | Term") -> Expr:
         """Ends with this text."""
-        return condition("endswith", self.operand, _text(ending, "the end of a text"))
+        return condition("endswith", self.operand, _text(suffix, "the end of a text"))
 
     def contains(self, part: "str | Term") -> Expr:
         """Has this text in it."""
@@ -268,7 +268,7 @@ class Term:
 
     def _no_floor(self, *_: object) -> NoReturn:
         raise PredicateError(
-            "// rounds down in Python and towards zero in SQL; say call('div', …), or (a / b).floor()."
+            "// rounds down in Python, DIV towards zero in SQL; say call('div', …) or (a / b).floor()."
         )
 
     __floordiv__ = __rfloordiv__ = _no_floor

@@ -115,7 +115,7 @@ def test_condition_keeps_its_text() -> None:
     """A condition carries the very words it was written in, not another spelling."""
     expr = parse("  k /* key */ <=  5  AND lower( app )  = 'x' ")
     assert isinstance(expr, And)
-    assert [part.text for part in expr.parts if isinstance(part, Comparison | Opaque)] == [
+    assert [part.text for part in expr.parts if isinstance(part, Comparison | Condition)] == [
         "k /* key */ <=  5",
         "lower( app )  = 'x'",
     ]

@@ -1,5 +1,6 @@
 package coalesce.spark;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -16,11 +17,13 @@ import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InterpretedPredicate;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
@@ -127,13 +130,35 @@ final class Filters {
       return true;
     }
     if (expression instanceof BinaryArithmetic && expression.dataType() instanceof DecimalType) {
-      if (!((BinaryArithmetic) expression).evalContext().allowDecimalPrecisionLoss()) {
+      if (!((BinaryArithmetic) expression).evalContext().allowDecimalPrecisionLoss() || hasOtherDigits(expression)) {
         return true;
       }
     }
     Iterator children = CollectionConverters.asJava(expression.children()).iterator();
     while (children.hasNext()) {
       if (isForeign((Expression) children.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether there is a decimal literal of another type than its digits have, which its text does not say. */
+  private static boolean hasOtherDigits(Expression expression) {
+    if (expression instanceof Literal && expression.dataType() instanceof DecimalType) {
+      Object value = ((Literal) expression).value();
+      if (value == null) {
+        return true;
+      }
+      BigDecimal digits = ((Decimal) value).toJavaBigDecimal();
+      int scale = Math.max(digits.scale(), 0);
+      int precision = Math.max(digits.precision() + Math.max(-digits.scale(), 0), scale);
+      DecimalType type = (DecimalType) expression.dataType();
+      return type.precision() != precision || type.scale() != scale;
+    }
+    Iterator children = CollectionConverters.asJava(expression.children()).iterator();
+    while (children.hasNext()) {
+      if (hasOtherDigits((Expression) children.next())) {
         return true;
       }
     }
