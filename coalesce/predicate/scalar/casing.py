@@ -4,6 +4,8 @@ Spark asks ICU, or Java if it is told to, and each knows its own version of Unic
 are those whose mappings have been the same in all of them for years; of a text with any other, the answer is not
 certain. Which case a sigma gets depends on what stands around it, on which the three do not agree unless that is
 letters and spaces.
+
+A JVM that runs in Turkish, Azeri or Lithuanian has rules of its own for text that is not ASCII; those are not these.
 """
 
 import re

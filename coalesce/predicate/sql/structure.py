@@ -123,6 +123,7 @@ _LOOSE: Final = (
     exp.NullSafeEQ, exp.NullSafeNEQ,
 )  # fmt: skip
 _SUMS: Final = (exp.Add, exp.Sub)
+_FIELDS: Final = frozenset({"year", "quarter", "month", "day", "hour", "minute"})  # that are functions of the same name
 # What sqlglot calls the types that are known here; it takes CHAR and VARCHAR for others, and so do we.
 _TYPE_NAMES: Final = {
     "BOOLEAN": "BOOLEAN",
@@ -283,7 +284,10 @@ class _Translation:
         return Calculation(name, tuple(self.operand(item) for item in node.expressions))
 
     def _extract(self, node: exp.Expression) -> Operand:
-        return Calculation(node.this.name.lower(), (self.operand(node.expression),))
+        field = node.this.name.lower()
+        if field not in _FIELDS:
+            raise _NotUnderstood  # seconds, for one, have a fraction here, and none in second()
+        return Calculation(field, (self.operand(node.expression),))
 
     def _trim(self, node: exp.Expression) -> Operand:
         """trim(LEADING 'x' FROM a) is ltrim('x', a): what goes comes first."""
