@@ -34,7 +34,7 @@ def is_known(name: str) -> bool:
 
 def names() -> list[str]:
     """The names of all functions, without operators."""
-    return sorted(name for name in (*FUNCTIONS, *_CASTS) if name.replace("_", "").isalpha() and name not in _WORDS)
+    return sorted(name for name in (*FUNCTIONS, *_CASTS) if name[0].isalpha() and name not in _WORDS)
 
 
 def bind_operand(operand: Operand, resolve: Callable[[Column], Reference | None], time_zone: str) -> Argument | None:

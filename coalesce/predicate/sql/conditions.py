@@ -23,7 +23,7 @@ from coalesce.predicate.sql import literals
 from coalesce.predicate.sql.lexer import Tokens
 from coalesce.predicate.sql.literal_tokens import read_literal
 from coalesce.predicate.sql.operands import TESTS, Operand, alone, between, compared, like
-from coalesce.predicate.sql.typenames import TYPES
+from coalesce.predicate.sql.typenames import CAST_FUNCTIONS, TYPES
 from coalesce.predicate.sql.unknown import computed
 from coalesce.predicate.tree import negation
 
@@ -35,10 +35,6 @@ _OPERATORS: Final = {o.value: o for o in Operator} | {
 }
 _MAX_OPERAND_NESTING: Final = 20
 
-# The types whose name is also a function that casts: date(ts) is CAST(ts AS DATE).
-_CAST_FUNCTIONS: Final = frozenset({
-    "BIGINT", "BINARY", "BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT", "SMALLINT", "STRING", "TIMESTAMP", "TINYINT",
-})  # fmt: skip
 # Words that cannot be a column's name where an operand is expected, unless back-quoted.
 _NOT_NAMES: Final = frozenset({
     "AND", "BETWEEN", "CASE", "EXISTS", "IN", "INTERVAL", "IS", "LIKE", "NOT", "OR", "SELECT", "WHERE", "WITH",
@@ -219,7 +215,7 @@ class _Reader:
                 return None
             converted = self._cast(inside, self._type())
             return converted if self.accept(")") else None
-        if self.word in _CAST_FUNCTIONS and self._followed_by("("):
+        if self.word in CAST_FUNCTIONS and self._followed_by("("):
             type_ = TYPES[self.word]
             self.index += 2
             inside = self.operand()

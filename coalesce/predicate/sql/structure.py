@@ -20,7 +20,7 @@ from coalesce.predicate.expr import Calculation, Column, Literal, Operand
 from coalesce.predicate.sql import literals
 from coalesce.predicate.sql.lexer import Tokens
 from coalesce.predicate.sql.literal_tokens import read_literal
-from coalesce.predicate.sql.typenames import PARAMETRISED, named_type
+from coalesce.predicate.sql.typenames import CAST_FUNCTIONS, PARAMETRISED, TYPES, named_type
 
 _NOT_READ: Final = frozenset({"CHAR", "CHARACTER", "VARCHAR"})
 _KEPT: Final = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTR", "SUBSTRING", "TRIM")  # what is no plain list of arguments
@@ -281,7 +281,10 @@ class _Translation:
         if not isinstance(node.this, str):
             raise _NotUnderstood
         name = "between" if node.this == _SPELT[_BETWEEN] else node.this.lower()
-        return Calculation(name, tuple(self.operand(item) for item in node.expressions))
+        arguments = tuple(self.operand(item) for item in node.expressions)
+        if name.upper() in CAST_FUNCTIONS and len(arguments) == 1:
+            return Calculation("cast", arguments, TYPES[name.upper()])
+        return Calculation(name, arguments)
 
     def _extract(self, node: exp.Expression) -> Operand:
         field = node.this.name.lower()

@@ -43,6 +43,10 @@ TYPES: Final[dict[str, AtomicType]] = {
     "TIMESTAMP_LTZ": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
 }
+# The types whose name is also a function that casts: date(ts) is CAST(ts AS DATE).
+CAST_FUNCTIONS: Final = frozenset({
+    "BIGINT", "BINARY", "BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT", "SMALLINT", "STRING", "TIMESTAMP", "TINYINT",
+})  # fmt: skip
 # Types that have numbers in parentheses behind them.
 PARAMETRISED: Final = frozenset({"DEC", "DECIMAL", "NUMERIC"})
 
