@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import coalesce
-from coalesce.errors import InvalidArgument
+from coalesce.errors import InvalidArgument, SchemaError
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
@@ -85,13 +85,20 @@ def test_a_merge_that_says_nothing_is_refused(spark: "SparkSession", table: Tabl
 
 
 def test_a_column_with_a_dot_is_never_taken_for_a_member(spark: "SparkSession", tmp_path: Path) -> None:
-    """In back-quotes it is the column; without them it may be either, which is refused and changes neither."""
+    """In SQL it is the column in back-quotes, and the member without them. In Python, where it may be either, say which."""
     struct = pa.struct([("a", pa.int64())])
     table = coalesce.create(tmp_path / "dots", pa.schema([("id", pa.int64()), ("st.a", pa.int64()), ("st", struct)]))
     table.append([{"id": 1, "st.a": 1, "st": {"a": 1}}])
     name = f"coalesce.`{table.location}`"
-    with pytest.raises(Exception, match="may be a column, or a member of 'st'"):
-        spark.sql(f"UPDATE {name} SET st.a = 9 WHERE id = 1")
-    assert table.refresh().version == 1
-    spark.sql(f"UPDATE {name} SET `st.a` = 5 WHERE id = 1")
-    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 5, "st": {"a": 1}}]
+    spark.sql(f"UPDATE {name} SET st.a = 9 WHERE id = 1")
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 1, "st": {"a": 9}}]
+    spark.sql(f"UPDATE {name} SET `st.a` = 5, st.a = 6 WHERE id = 1")
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 5, "st": {"a": 6}}]
+    by_spark = coalesce.open(table.location, spark=spark)
+    with pytest.raises(SchemaError, match="may be a column, or a member of 'st'"):
+        by_spark.update({"st.a": 7})
+    by_spark.update({"`st.a`": 7})
+    source = spark.sql("SELECT 1L AS id, 8L AS `st.a`, named_struct('a', 9L) AS st")
+    by_spark.merge(source, "t.id = s.id").when_matched_update(condition="t.`st.a` = 7").execute()
+    by_spark.upsert(source.drop("st"), ["id"])
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 8, "st": {"a": 9}}]

@@ -65,10 +65,10 @@ def _change(condition: Any, names: Any, values: Any) -> Change:
     when = None if condition is None else Column(condition)
     if names is None:
         return Change(when, None)
-    given: dict[str, Column] = {}
+    given: dict[tuple[str, ...], Column] = {}
     for parts, value in zip(names, values, strict=True):
-        name = dotted(tuple(parts))
+        name = tuple(parts)
         if name in given:
-            raise CoalesceError(f"column {name!r} is assigned two values; assign one.")
+            raise CoalesceError(f"column {dotted(name)!r} is assigned two values; assign one.")
         given[name] = Column(value)
     return Change(when, given)

@@ -24,7 +24,7 @@ from coalesce.predicate.normalize import normalize
 from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import nullable
-from coalesce.spark.write.assigned import Assigned
+from coalesce.spark.write.assigned import Assigned, Name
 from coalesce.spark.write.concerned import concerned
 from coalesce.spark.write.conform import name_of
 from coalesce.spark.write.few import FewRows
@@ -43,7 +43,7 @@ class Change:
     """A clause as Spark understands it; `values` is None if the row goes."""
 
     condition: Column | None
-    values: Mapping[str, Column] | Star | None
+    values: Mapping[Name, Column] | Star | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,9 +217,9 @@ class FrameRevision:
         return action
 
 
-def _listed(values: Mapping[str, Column] | Star | None, schema: Schema) -> Mapping[str, Column] | None:
+def _listed(values: Mapping[Name, Column] | Star | None, schema: Schema) -> Mapping[Name, Column] | None:
     """The values of a clause, column by column."""
-    return {f.name: F.col(f"s.{quoted(f.name)}") for f in schema} if isinstance(values, Star) else values
+    return {(f.name,): F.col(f"s.{quoted(f.name)}") for f in schema} if isinstance(values, Star) else values
 
 
 _HOW: Final = {(False, False): "inner", (True, False): "right", (False, True): "left", (True, True): "full"}

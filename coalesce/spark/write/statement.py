@@ -49,7 +49,7 @@ def keyed(spark: SparkSession, data: object, keys: tuple[str, ...]) -> Statement
     if twice is not None:
         named = ", ".join(f"{key} = {value!r}" for key, value in zip(keys, twice, strict=True))
         raise AmbiguousMatch(f"keys stand in more than one of the rows, such as {named}; which one is meant?")
-    values = {name: F.col(f"s.{quoted(name)}") for name in frame.columns}
+    values = {quoted(name): F.col(f"s.{quoted(name)}") for name in frame.columns}
     on = " AND ".join(f"t.{quoted(key)} = s.{quoted(names[key.lower()])}" for key in keys)
     return Statement(source=source, on=on, matched=(Clause(None, values),), not_matched=(Clause(None, values),))
 
