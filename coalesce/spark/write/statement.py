@@ -12,6 +12,7 @@ from coalesce.arrow.incoming import incoming_rows, incoming_schema
 from coalesce.errors import AmbiguousMatch, InvalidArgument, SchemaError
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.predicate.names import quoted
+from coalesce.spark.jvm.catalyst import has_star
 from coalesce.spark.write.revise import Change, Changes
 from coalesce.table.statement import Clause, Statement
 
@@ -61,16 +62,21 @@ def _change(clause: Clause) -> Change:
 
 
 def _condition(condition: object) -> Column:
-    if isinstance(condition, str):
-        return F.expr(condition)
-    if isinstance(condition, Column):
-        return condition
+    if isinstance(condition, str | Column):
+        return _value(condition)
     raise InvalidArgument(f"a condition is SQL text or a Spark column, not {shown(condition)}.")
 
 
 def _value(value: Any) -> Column:
     """Text is SQL; a text that is meant as such is written as SQL writes it, in quotes."""
-    return value if isinstance(value, Column) else F.expr(value) if isinstance(value, str) else F.lit(value)
+    if not isinstance(value, Column | str):
+        return F.lit(value)
+    column = F.expr(value) if isinstance(value, str) else value
+    if has_star(column):
+        raise InvalidArgument(
+            f"say whose columns are meant by * in {shown(value)}: t.*, the table's, or s.*, the source's."
+        )
+    return column
 
 
 def _frame(spark: SparkSession, data: object) -> DataFrame:
