@@ -115,6 +115,7 @@ public class WritableTable implements SupportsWrite, StagedTable {
   /** Write rows, in one commit; `how` is that of `writes.py`. */
   void write(Dataset rows, String how, String where, Map options) {
     if (making != null) {
+      making.put("options", options); // those of a DataFrame's writer, which are none of the table's properties
       make(rows);
       return;
     }
