@@ -1,6 +1,7 @@
 """What DELETE, UPDATE and MERGE are carried out on: the table, cached or not; and nothing else, with a sentence."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,7 @@ def test_what_spark_says_is_about_the_users_columns(spark: "SparkSession", table
     opened = coalesce.open(table.location, spark=spark)
     source = spark.sql("SELECT 1L AS id, 5L AS w")
     merge = opened.merge(source, "t.id = s.id")
-    refused = (
+    refused: tuple[Callable[[], object], ...] = (
         lambda: opened.update({"v": "valu + 1"}),
         lambda: opened.update({"v": 1}, "idd = 1"),
         lambda: opened.merge(source, "t.idd = s.id").when_matched_delete().execute(),

@@ -64,6 +64,7 @@ def options_of(question: Mapping[str, Any], catalog: str) -> WriteOptions:
 
 def saved_with(question: Mapping[str, Any]) -> dict[str, str]:
     """The options that a table is made, or saved, with."""
-    given = question["properties"]
+    given: Mapping[str, str] = question["properties"]
+    written: Mapping[str, str] = question.get("options", {})
     own = {name.removeprefix(_OPTION): value for name, value in given.items() if name.startswith(_OPTION)}
-    return own | question.get("options", {})
+    return {**own, **written}
