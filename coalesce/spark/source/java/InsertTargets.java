@@ -144,11 +144,22 @@ public class InsertTargets extends Rule {
     }
   }
 
+  /** Whether an INSERT says which rows it replaces: from Spark 4.3 on, it is not another command by then. */
+  private static boolean replaces(Product insert) {
+    for (int i = 0; i < insert.productArity(); i++) {
+      if (insert.productElementName(i).equals("replaceCriteriaOpt")) {
+        return ((Option) insert.productElement(i)).isDefined();
+      }
+    }
+    return false;
+  }
+
   /** Say what to write instead to a coalesce table of the session's catalog. */
   private static void checkPlain(Object node, CatalogPlugin catalog, List names) {
     boolean partition =
         node instanceof InsertIntoStatement && !((InsertIntoStatement) node).partitionSpec().isEmpty();
-    if (!catalog.name().equals("spark_catalog") || names.size() > 2 || !(node instanceof V2WriteCommand || partition)) {
+    boolean refused = partition || node instanceof V2WriteCommand || replaces((Product) node);
+    if (!catalog.name().equals("spark_catalog") || names.size() > 2 || !refused) {
       return;
     }
     String last = (String) names.get(names.size() - 1);
