@@ -15,6 +15,7 @@ from coalesce.plan.planner import JudgeOpaque
 from coalesce.plan.report import Report
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import is_plain
+from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.source.frame import dataframe, last_scan
 from coalesce.spark.source.opaque import judge
 from coalesce.spark.translate.schema import schema_from_spark
@@ -49,6 +50,7 @@ class SparkEngine:
         """The table schema that fits `data`, with fresh column ids; no row is computed."""
         return schema_from_spark(data if isinstance(data, StructType) else _frame(data).schema, known)
 
+    @unseen()
     def write(self, snapshot: Snapshot, data: object) -> list[DataFile]:
         """Write the rows under the current spec and rule; nothing is committed."""
         frame = _frame(data)
@@ -60,6 +62,7 @@ class SparkEngine:
         self.last_write = WriteReport()
         return write(snapshot, frame, self.last_write, self.here)
 
+    @unseen()
     def rewrite(self, snapshot: Snapshot, files: Sequence[DataFile], drop: Bound) -> Rewritten:
         """Write the rows of `files` on which `drop` is not TRUE into new files.
 
@@ -69,6 +72,7 @@ class SparkEngine:
             return self._arrow.rewrite(snapshot, files, drop)
         return rewrite(self.spark, snapshot, files, drop, self.here)
 
+    @unseen()
     def compact(
         self, snapshot: Snapshot, files: Sequence[DataFile], arrangement: Arrangement | None = None
     ) -> list[DataFile]:
@@ -85,6 +89,7 @@ class SparkEngine:
         """The rows of the version; filters on the frame prune files."""
         return dataframe(self.spark, snapshot)
 
+    @unseen()
     def revision(self, statement: Statement) -> Revision:
         """The change of single rows that a statement is about, as text and values or as Spark's own columns."""
         return self.revised(changes_of(self.spark, statement))
@@ -93,6 +98,7 @@ class SparkEngine:
         """The same for changes that are Spark's already."""
         return FrameRevision(self.spark, changes, dataframe, self.here)
 
+    @unseen()
     def upsert(self, data: object, keys: Sequence[str]) -> Revision:
         """Rows of a frame that take the place of those with the same keys."""
         return self.revision(keyed(self.spark, data, check_texts(keys, "the keys", "keys={}")))

@@ -18,12 +18,16 @@ _ATTEMPTS = 20  # how often a change is found anew because others have changed, 
 
 
 def revised(core: Core, operation: str, revision: Revision, applies: Applies = None) -> WriteResult:
-    """Commit a change of single rows; it is found anew if others were faster, and then sees what they did."""
+    """Commit a change of single rows, if there are any.
+
+    It is found anew if others were faster, and then sees what they did.
+    """
 
     def stage(transaction: Transaction) -> None:
         revise(transaction, core.snapshot(), revision)
 
-    return core.write(operation, applies, stage, attempts=_ATTEMPTS, again=(FilesGone, RowsAdded))
+    again = (FilesGone, RowsAdded)
+    return core.write(operation, applies, stage, attempts=_ATTEMPTS, again=again, only_changes=True)
 
 
 def _frames(core: Core) -> FrameEngine:
@@ -40,9 +44,10 @@ class TableReviser(TableWriter):
     def update(
         self, assignments: Mapping[str, object], where: object = None, *, applies: Applies = None
     ) -> WriteResult:
-        """Give columns of the rows that match other values, in one commit. It takes Spark.
+        """Give columns of the rows that match other values, in one commit, or none if there are no such rows.
 
-        Of a file that logical partitions share, only those of the rows are written again. Rows keep their ids.
+        It takes Spark. Of a file that logical partitions share, only those of the rows are written again. Rows keep
+        their ids.
 
         * `assignments`: a dict of columns and their new values: SQL text such as `"amount * 2"`, a Spark column, or any
           other value as it is. All are computed from the row as it was.
@@ -145,7 +150,7 @@ class Merge:
         return self._with("by_source", Clause(condition, None))
 
     def execute(self, *, applies: Applies = None) -> WriteResult:
-        """Carry it out, in one commit.
+        """Carry it out, in one commit, or none if it changes nothing.
 
         * `applies`: as for `append`.
 

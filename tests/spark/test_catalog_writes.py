@@ -204,6 +204,36 @@ def test_save_as_table(lake: Lake) -> None:
     assert not lake.spark.catalog.tableExists("lake.db.new")
 
 
+def test_columns_that_rows_bring(lake: Lake) -> None:
+    """MergeSchema adds them, overwriteSchema puts them in the place of the others; without these they are refused."""
+    wider = row(lake, 4).withColumn("note", functions.lit("x"))
+    merging = {"mergeSchema": "true"}
+    with pytest.raises(PySparkException, match="TOO_MANY_DATA_COLUMNS"):
+        wider.writeTo("lake.db.events").append()
+    wider.writeTo("lake.db.events").options(**merging).append()
+    more = row(lake, 5).withColumn("more", functions.lit(1))
+    more.write.mode("append").options(**merging).saveAsTable("lake.db.events")
+    row(lake, 6, 3, "C").withColumn("last", functions.lit(2)).writeTo("lake.db.events").options(
+        **merging
+    ).overwritePartitions()
+    assert lake.sql("SELECT k, note, more, last FROM lake.db.events WHERE k > 2 ORDER BY k") == [
+        (4, "x", None, None),
+        (5, None, 1, None),
+        (6, None, None, 2),
+    ]
+    with pytest.raises(PySparkException, match="mergeSchema is true or false"):
+        more.write.mode("overwrite").option("mergeSchema", "nonsense").saveAsTable("lake.db.events")
+    replacing = row(lake, 8).selectExpr("dt", "app", "CAST(k AS STRING) AS k", "1 AS n").write.mode("overwrite")
+    replacing.option("overwriteSchema", "true").saveAsTable("lake.db.events")
+    assert lake.sql("SELECT * FROM lake.db.events") == [(*lake.sql("VALUES (DATE '2026-05-09', 'Z', '8', 1)")[0],)]
+    assert lake.sql("SELECT fields FROM lake.db.events.specs WHERE current") == [(["dt", "app"],)]
+    assert lake.numbers("lake.db.events VERSION AS OF 2") == [1, 2, 3]
+    with pytest.raises(PySparkException, match="overwriteSchema goes with"):
+        replacing.option("overwriteSchema", "true").option("replaceWhere", "n = 1").saveAsTable("lake.db.events")
+    with pytest.raises(PySparkException, match="is none that a table"):
+        row(lake, 9).writeTo("lake.db.new").option("overwriteSchema", "true").create()
+
+
 def test_rows_that_do_not_fit(lake: Lake) -> None:
     """A wrong number of columns, a wrong type or a NULL that is not allowed leaves the table as it was."""
     lake.sql("CREATE TABLE lake.db.strict (k BIGINT NOT NULL)")

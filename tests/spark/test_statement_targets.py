@@ -1,13 +1,17 @@
 """What DELETE, UPDATE and MERGE are carried out on: the table, cached or not; and nothing else, with a sentence."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 import coalesce
-from coalesce.errors import InvalidArgument
+from coalesce.errors import InvalidArgument, SchemaError
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
@@ -85,13 +89,65 @@ def test_a_merge_that_says_nothing_is_refused(spark: "SparkSession", table: Tabl
 
 
 def test_a_column_with_a_dot_is_never_taken_for_a_member(spark: "SparkSession", tmp_path: Path) -> None:
-    """In back-quotes it is the column; without them it may be either, which is refused and changes neither."""
+    """In SQL it is the column in back-quotes, and the member without them. In Python it may be either: say which."""
     struct = pa.struct([("a", pa.int64())])
     table = coalesce.create(tmp_path / "dots", pa.schema([("id", pa.int64()), ("st.a", pa.int64()), ("st", struct)]))
     table.append([{"id": 1, "st.a": 1, "st": {"a": 1}}])
     name = f"coalesce.`{table.location}`"
-    with pytest.raises(Exception, match="may be a column, or a member of 'st'"):
-        spark.sql(f"UPDATE {name} SET st.a = 9 WHERE id = 1")
+    spark.sql(f"UPDATE {name} SET st.a = 9 WHERE id = 1")
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 1, "st": {"a": 9}}]
+    spark.sql(f"UPDATE {name} SET `st.a` = 5, st.a = 6 WHERE id = 1")
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 5, "st": {"a": 6}}]
+    by_spark = coalesce.open(table.location, spark=spark)
+    with pytest.raises(SchemaError, match="may be a column, or a member of 'st'"):
+        by_spark.update({"st.a": 7})
+    by_spark.update({"`st.a`": 7})
+    source = spark.sql("SELECT 1L AS id, 8L AS `st.a`, named_struct('a', 9L) AS st")
+    by_spark.merge(source, "t.id = s.id").when_matched_update(condition="t.`st.a` = 7").execute()
+    by_spark.upsert(source.drop("st"), ["id"])
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 8, "st": {"a": 9}}]
+
+
+def test_what_spark_says_is_about_the_users_columns(spark: "SparkSession", table: Table) -> None:
+    """It suggests names; those of columns that are ours are neither suggested, nor among all columns."""
+    opened = coalesce.open(table.location, spark=spark)
+    source = spark.sql("SELECT 1L AS id, 5L AS w")
+    merge = opened.merge(source, "t.id = s.id")
+    refused: tuple[Callable[[], object], ...] = (
+        lambda: opened.update({"v": "valu + 1"}),
+        lambda: opened.update({"v": 1}, "idd = 1"),
+        lambda: opened.merge(source, "t.idd = s.id").when_matched_delete().execute(),
+        lambda: merge.when_matched_update({"v": "s.ww"}).execute(),
+        lambda: merge.when_matched_delete("s.ww = 1").execute(),
+        lambda: merge.when_matched_update().execute(),
+    )
+    for statement in refused:
+        with pytest.raises(AnalysisException, match="cannot be resolved") as error:
+            statement()
+        assert re.search("_[0-9a-f]{32}", str(error.value)) is None
+    opened.update({"v": "length(to_json(struct(t.*)))"}, "id = 1")
+    assert values(table)[1] == len('{"id":1,"v":1,"p":1}')
+    merge.when_matched_update({"v": "length(to_json(struct(s.*)))"}).execute()
+    assert values(table)[1] == len('{"id":1,"w":5}')
+    with pytest.raises(InvalidArgument, match=r"whose columns are meant by \*"):
+        opened.update({"v": F.xxhash64("*")})
+
+
+def test_a_statement_that_changes_nothing_commits_nothing(spark: "SparkSession", table: Table) -> None:
+    """And says so; what is to be made once is recorded all the same, so that it is not made later."""
+    name, opened = f"coalesce.`{table.location}`", coalesce.open(table.location, spark=spark)
+    for statement in (
+        f"DELETE FROM {name} WHERE id = 100",
+        f"DELETE FROM {name} WHERE id + v = 101",
+        f"UPDATE {name} SET v = 1 WHERE id = 100",
+        f"MERGE INTO {name} t USING {name} s ON t.id = s.id WHEN MATCHED AND s.v > 100 THEN DELETE",
+    ):
+        spark.sql(statement)
+    result = opened.update({"v": 1}, "id = 100")
+    assert (result.committed, result.version, result.rows_updated) == (False, 1, 0)
+    assert "nothing to do" in repr(result)
     assert table.refresh().version == 1
-    spark.sql(f"UPDATE {name} SET `st.a` = 5 WHERE id = 1")
-    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "st.a": 5, "st": {"a": 1}}]
+    assert opened.update({"v": 1}, "id = 100", applies=("job", 1)).committed
+    table.append([{"id": 100, "v": 0, "p": 0}])
+    assert not opened.update({"v": 1}, "id = 100", applies=("job", 1)).committed
+    assert values(table)[100] == 0

@@ -18,6 +18,8 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
+# To be set when Spark starts: PySpark does not look up, for each operation on a column, which line asks for it.
+WITHOUT_CALL_SITES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 
 
 @contextmanager

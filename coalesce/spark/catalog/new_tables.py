@@ -42,9 +42,9 @@ def options_of(question: Mapping[str, Any], catalog: str) -> WriteOptions:
         )
     if "collation" in given:  # Spark 4.1 and later
         raise InvalidArgument("a coalesce table compares texts by their bytes: leave out DEFAULT COLLATION.")
-    options = {name.removeprefix(_OPTION): value for name, value in given.items() if name.startswith(_OPTION)}
+    options, saves = saved_with(question), question.get("keeps", False)
     for name in options:
-        if name.lower() not in (known.lower() for known in _OPTIONS):
+        if not saves and name.lower() not in (known.lower() for known in _OPTIONS):
             raise InvalidArgument(
                 f"the option {name} is none that a table of the catalog {catalog} is made with: those are "
                 f"{', '.join(_OPTIONS)}."
@@ -56,5 +56,15 @@ def options_of(question: Mapping[str, Any], catalog: str) -> WriteOptions:
         if name not in (*_OF_SPARK, PARTITIONED_BY) and not name.startswith(_OPTION) and options.get(name) != value
     }
     check_properties(own)  # before a query is run
-    said = {**options, PARTITION_COLUMNS: json.dumps(fields), PROPERTIES: json.dumps(own)}
-    return write_options(said, overwrite=False, catalog=True)
+    said = {**options, PARTITION_COLUMNS: json.dumps(fields)}
+    if saves:  # its options are those of a write
+        return write_options(said, overwrite=question["how"] == "replace")
+    return write_options({**said, PROPERTIES: json.dumps(own)}, overwrite=False, catalog=True)
+
+
+def saved_with(question: Mapping[str, Any]) -> dict[str, str]:
+    """The options that a table is made, or saved, with."""
+    given: Mapping[str, str] = question["properties"]
+    written: Mapping[str, str] = question.get("options", {})
+    own = {name.removeprefix(_OPTION): value for name, value in given.items() if name.startswith(_OPTION)}
+    return {**own, **written}

@@ -24,7 +24,7 @@ from coalesce.model.rule import parse_bytes, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
 from coalesce.spark.catalog.directories import Kind
-from coalesce.spark.catalog.new_tables import columns_of, options_of
+from coalesce.spark.catalog.new_tables import columns_of, options_of, saved_with
 from coalesce.spark.catalog.warehouse import Taken, Warehouse, answered
 from coalesce.spark.commands.save import check_same_table, create_with, created, opened, rule_of, save
 from coalesce.spark.translate.options import WriteOptions, write_options
@@ -73,7 +73,7 @@ def _stage(question: Mapping[str, Any], spark: SparkSession, df: DataFrame | Non
     if found is not None and found[1] is Kind.TABLE and question["how"] == "replace":
         if question["keeps"] and df is not None:
             # saveAsTable(mode="overwrite") replaces the rows of a table, not the table: as it does in spark_catalog.
-            save(spark, found[0], df, "overwrite", partition_by=options.partition_by)
+            save(spark, found[0], df, "overwrite", saved_with(question), options.partition_by or None)
         else:
             _replace(opened(spark, found[0], options), question, options, df)
         return {}

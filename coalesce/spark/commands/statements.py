@@ -12,6 +12,7 @@ from coalesce.spark.commands.save import opened
 from coalesce.spark.engine import SparkEngine
 from coalesce.spark.translate.condition import bound_from
 from coalesce.spark.translate.options import Given, read_options, write_options
+from coalesce.spark.write.assigned import Name
 from coalesce.spark.write.revise import Change, Changes
 from coalesce.table.revising import revised
 from coalesce.table.table import Table, core_of
@@ -65,10 +66,10 @@ def _change(condition: Any, names: Any, values: Any) -> Change:
     when = None if condition is None else Column(condition)
     if names is None:
         return Change(when, None)
-    given: dict[str, Column] = {}
+    given: dict[Name, Column] = {}
     for parts, value in zip(names, values, strict=True):
-        name = dotted(tuple(parts))
+        name = tuple(parts)
         if name in given:
-            raise CoalesceError(f"column {name!r} is assigned two values; assign one.")
+            raise CoalesceError(f"column {dotted(name)!r} is assigned two values; assign one.")
         given[name] = Column(value)
     return Change(when, given)

@@ -137,6 +137,12 @@ def stored(session: SparkSession, value: Column, given: DataType, type_: DataTyp
     return column(session, cast)
 
 
+def has_star(value: Column) -> bool:
+    """Whether `*` stands in an expression for all columns, of whatever it is put beside."""
+    session = SparkSession.active()
+    return bool(jvm(session).coalesce.spark.Attributes.hasStar(value._jc))
+
+
 def _storing(session: SparkSession) -> str:
     return str(session.conf.get("spark.sql.storeAssignmentPolicy")).upper()
 

@@ -19,6 +19,7 @@ from coalesce.spark.catalog import answers, metadata_tables, procedures, writes
 from coalesce.spark.commands import feed, sink, statements
 from coalesce.spark.commands.create import columns, create_if_absent
 from coalesce.spark.commands.save import insert, opened, save
+from coalesce.spark.jvm.unseen import without_call_sites
 from coalesce.spark.session.java_classes import load_classes
 from coalesce.spark.source import queries, stream
 from coalesce.spark.translate.options import COLUMNS, CREATE, location, write_options
@@ -57,6 +58,7 @@ def _first_line(error: Py4JError) -> str:
 class _PythonEnd:
     """What `Bridge.ask` in Java calls. An error crosses as text: what Java throws is shorter than what Py4J would."""
 
+    @without_call_sites()
     def apply(self, question: str, subject: JavaObject | None) -> str:
         """The answer to one question."""
         try:

@@ -9,7 +9,7 @@ from pyspark.sql import types as spark
 from coalesce.errors import SchemaError
 from coalesce.model.schema import Schema
 from coalesce.model.types import Field, StructType, is_atomic
-from coalesce.predicate.names import parts_of
+from coalesce.predicate.names import dotted, parts_of
 from coalesce.spark.jvm.catalyst import is_stored, stored
 from coalesce.spark.translate.schema import nullable, spark_type
 from coalesce.spark.write.conform import converted, missing, type_problems
@@ -17,6 +17,9 @@ from coalesce.table.match import refusal
 
 Own = Callable[[Field], Column]
 """A column of the row as it is in the table."""
+
+Name = str | tuple[str, ...]
+"""What is given a value: as people write it, or the names of a column and of members in it, one by one."""
 
 
 class Assigned:
@@ -30,7 +33,7 @@ class Assigned:
         self,
         frame: DataFrame,
         schema: Schema,
-        clauses: Sequence[Mapping[str, Column] | None],
+        clauses: Sequence[Mapping[Name, Column] | None],
         makes: Callable[[int], bool],
         own: Own,
     ) -> None:
@@ -78,13 +81,13 @@ class Assigned:
         return given if isinstance(given_type, spark.NullType) else converted(given, given_type, field.type)
 
 
-def by_column(schema: Schema, values: Mapping[str, Column], own: Own) -> dict[int, Column]:
+def by_column(schema: Schema, values: Mapping[Name, Column], own: Own) -> dict[int, Column]:
     """The values by the ids of columns; one for `a.b` is for the struct `a` with another member."""
     found: dict[int, Column] = {}
     parts: set[int] = set()
-    for name, value in values.items():
-        root, *members = _path(schema, name)
-        field = schema.field(root)
+    for given, value in values.items():
+        root, *members = _path(schema, given) if isinstance(given, str) else given
+        field, name = schema.field(root), given if isinstance(given, str) else dotted(given)
         if members and isinstance(field.type, StructType):
             if field.id in found and field.id not in parts:
                 raise SchemaError(f"column {field.name!r} and its member {name!r} are both given values; give one.")

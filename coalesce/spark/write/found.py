@@ -30,6 +30,7 @@ from coalesce.plan.plan import Plan
 from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
 from coalesce.spark.jvm.collected import collected
 from coalesce.spark.jvm.location import spark_uri
+from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.translate.schema import nullable, spark_type
 from coalesce.spark.write.conform import Conformed, forbidden, name_of
 from coalesce.spark.write.file_rows import ROW_INDEX
@@ -187,6 +188,7 @@ class FoundFrame:
             for (uri, file), own in zip(files.items(), by_file, strict=True)
         }
 
+    @unseen()
     def write(self, parts: Sequence[Part]) -> list[DataFile]:
         """New files under the current spec and rule, by Spark's jobs."""
         session = own_session(self.search.session, SETTINGS)

@@ -4,12 +4,14 @@ The table's own source reads them, so that conditions prune files, row groups an
 tells where a row lies. What becomes of what was found is in `found.py`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Final
 from uuid import uuid4
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
@@ -22,9 +24,10 @@ from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.names import quoted
 from coalesce.predicate.normalize import normalize
 from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
+from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import nullable
-from coalesce.spark.write.assigned import Assigned
+from coalesce.spark.write.assigned import Assigned, Name
 from coalesce.spark.write.concerned import concerned
 from coalesce.spark.write.conform import name_of
 from coalesce.spark.write.few import FewRows
@@ -43,7 +46,7 @@ class Change:
     """A clause as Spark understands it; `values` is None if the row goes."""
 
     condition: Column | None
-    values: Mapping[str, Column] | Star | None
+    values: Mapping[Name, Column] | Star | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +122,7 @@ class FrameRevision:
         """A column of the table's row, whatever names the source has."""
         return F.col(self._named(name_of(column)))
 
+    @unseen()
     def concerns(self, snapshot: Snapshot) -> Bound:
         """What the conditions say of the table's rows alone, and which values the source has where they are equal."""
         changes = self.changes
@@ -129,16 +133,19 @@ class FrameRevision:
             wheres = [change.condition for change in changes.by_source if change.condition is not None]
             if len(wheres) < len(changes.by_source):
                 return TRUE
-            frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
+            with self._in_its_words(snapshot):
+                frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
         else:
-            assert changes.on is not None
-            frame = target.join(source, changes.on, "inner")
+            with self._in_its_words(snapshot):
+                frame = target.join(source, changes.on, "inner")
         found = concerned(frame, source, snapshot.version)
         return normalize(And(tuple(found))) if found else TRUE
 
+    @unseen()
     def find(self, snapshot: Snapshot, plan: Plan) -> Found:
         """The rows that change, and what becomes of them."""
-        frame = self._acted(snapshot, plan.predicate)
+        with self._in_its_words(snapshot):
+            frame = self._acted(snapshot, plan.predicate)
         few = FewRows(snapshot, frame, self.here.write)
         rows = few.at_first() if self.changes.source is None else few.up_to(_FEW_ROWS)
         twice = self.changes.may_match_twice
@@ -159,12 +166,27 @@ class FrameRevision:
                 "any more; run it again."
             )
         columns = [F.col(quoted(f.name)) for f in schema]
-        places = (
-            metadata.getField("file_path").alias(self._named("file")),
-            metadata.getField("row_index").alias(self._named("row")),
-        )
+        file, row = self._named("file"), self._named("row")
+        places = (metadata.getField("file_path").alias(file), metadata.getField("row_index").alias(row))
+        shown = self.changes.shown(rows.select(*columns, *places))
         own = [column.alias(self._named(name_of(f))) for f, column in zip(schema, columns, strict=True)]
-        return self.changes.shown(rows.select(*columns, *places, *own))
+        # What has an alias of its own is none of the columns that `t.*` means.
+        return shown.select(*columns, *(F.col(name).alias(name) for name in (file, row)), *own)
+
+    @contextmanager
+    def _in_its_words(self, snapshot: Snapshot) -> Iterator[None]:
+        """What Spark refuses, it refuses once more where there are no columns of ours, which it would suggest."""
+        try:
+            yield
+        except AnalysisException:
+            changes, schema = self.changes, snapshot.version.schema
+            frame = changes.shown(self.read(self._session, snapshot))
+            if changes.source is not None:
+                frame = frame.join(in_session(changes.source, self._session), changes.on, "inner")
+            given = [_listed(change.values, schema) or {} for change in changes.all]
+            wheres = [change.condition for change in changes.all if change.condition is not None]
+            frame.select(*wheres, *(value for values in given for value in values.values()))
+            raise
 
     def _acted(self, snapshot: Snapshot, predicate: Bound) -> DataFrame:
         """A row for each that changes: where it lies, if it is the table's, and its values, if it stays or is new.
@@ -217,9 +239,9 @@ class FrameRevision:
         return action
 
 
-def _listed(values: Mapping[str, Column] | Star | None, schema: Schema) -> Mapping[str, Column] | None:
+def _listed(values: Mapping[Name, Column] | Star | None, schema: Schema) -> Mapping[Name, Column] | None:
     """The values of a clause, column by column."""
-    return {f.name: F.col(f"s.{quoted(f.name)}") for f in schema} if isinstance(values, Star) else values
+    return {(f.name,): F.col(f"s.{quoted(f.name)}") for f in schema} if isinstance(values, Star) else values
 
 
 _HOW: Final = {(False, False): "inner", (True, False): "right", (False, True): "left", (True, True): "full"}

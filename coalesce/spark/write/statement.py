@@ -12,6 +12,7 @@ from coalesce.arrow.incoming import incoming_rows, incoming_schema
 from coalesce.errors import AmbiguousMatch, InvalidArgument, SchemaError
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.predicate.names import quoted
+from coalesce.spark.jvm.catalyst import has_star
 from coalesce.spark.write.revise import Change, Changes
 from coalesce.table.statement import Clause, Statement
 
@@ -49,7 +50,7 @@ def keyed(spark: SparkSession, data: object, keys: tuple[str, ...]) -> Statement
     if twice is not None:
         named = ", ".join(f"{key} = {value!r}" for key, value in zip(keys, twice, strict=True))
         raise AmbiguousMatch(f"keys stand in more than one of the rows, such as {named}; which one is meant?")
-    values = {name: F.col(f"s.{quoted(name)}") for name in frame.columns}
+    values = {quoted(name): F.col(f"s.{quoted(name)}") for name in frame.columns}
     on = " AND ".join(f"t.{quoted(key)} = s.{quoted(names[key.lower()])}" for key in keys)
     return Statement(source=source, on=on, matched=(Clause(None, values),), not_matched=(Clause(None, values),))
 
@@ -61,16 +62,21 @@ def _change(clause: Clause) -> Change:
 
 
 def _condition(condition: object) -> Column:
-    if isinstance(condition, str):
-        return F.expr(condition)
-    if isinstance(condition, Column):
-        return condition
+    if isinstance(condition, str | Column):
+        return _value(condition)
     raise InvalidArgument(f"a condition is SQL text or a Spark column, not {shown(condition)}.")
 
 
 def _value(value: Any) -> Column:
     """Text is SQL; a text that is meant as such is written as SQL writes it, in quotes."""
-    return value if isinstance(value, Column) else F.expr(value) if isinstance(value, str) else F.lit(value)
+    if not isinstance(value, Column | str):
+        return F.lit(value)
+    column = F.expr(value) if isinstance(value, str) else value
+    if has_star(column):
+        raise InvalidArgument(
+            f"say whose columns are meant by * in {shown(value)}: t.*, the table's, or s.*, the source's."
+        )
+    return column
 
 
 def _frame(spark: SparkSession, data: object) -> DataFrame:

@@ -1,10 +1,14 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedStar;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.ColumnNodeToExpressionConverter$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
@@ -40,6 +44,17 @@ public final class Attributes {
         known.qualifier(),
         Option.empty(),
         (Seq) scala.collection.immutable.Nil$.MODULE$);
+  }
+
+  /** Whether a star stands in an expression without saying whose columns are meant. */
+  public static boolean hasStar(Column column) {
+    Seq leaves = ((Expression) ColumnNodeToExpressionConverter$.MODULE$.apply(column.node())).collectLeaves();
+    for (int i = 0; i < leaves.size(); i++) {
+      if (leaves.apply(i) instanceof UnresolvedStar && ((UnresolvedStar) leaves.apply(i)).target().isEmpty()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Rows of a plan that is analysed, and partly optimized: subqueries in it would not stand being analysed again. */

@@ -7,8 +7,11 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -17,6 +20,7 @@ import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.Option;
 import scala.Product;
@@ -48,12 +52,48 @@ public class InsertTargets extends Rule {
 
   private static final class Found extends AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
-      return target(node) != null;
+      return target(node) != null || merging(node) != null;
     }
 
     public Object applyOrElse(Object node, Function1 otherwise) {
-      return target(node) == null ? otherwise.apply(node) : found(node, target(node));
+      Object found = target(node) == null ? node : found(node, target(node));
+      DataSourceV2Relation relation = merging(found);
+      if (relation != null) {
+        HashMap changes = new HashMap();
+        changes.put("table", ((WritableTable) relation.table()).thatTakesColumns());
+        Object taking = Copies.changed((Product) relation, changes);
+        changes.clear();
+        changes.put("table", taking);
+        return Copies.changed((Product) found, changes);
+      }
+      return found == node ? otherwise.apply(node) : found;
     }
+  }
+
+  /**
+   * The table, if columns that it lacks are to be added to it: rows then come as they are, where Spark would compare their
+   * columns with the table's. They come by name; by position nobody could say which ones are new.
+   */
+  private static DataSourceV2Relation merging(Object node) {
+    if (!(node instanceof V2WriteCommand) || !((V2WriteCommand) node).isByName()) {
+      return null;
+    }
+    Object table = ((V2WriteCommand) node).table();
+    boolean ours =
+        table instanceof DataSourceV2Relation
+            && ((DataSourceV2Relation) table).table() instanceof WritableTable
+            && !((WritableTable) ((DataSourceV2Relation) table).table()).takesColumns();
+    return ours && "true".equalsIgnoreCase(option(node, "mergeSchema")) ? (DataSourceV2Relation) table : null;
+  }
+
+  private static String option(Object node, String name) {
+    scala.collection.immutable.Map options =
+        node instanceof AppendData
+            ? ((AppendData) node).writeOptions()
+            : node instanceof OverwriteByExpression
+                ? ((OverwriteByExpression) node).writeOptions()
+                : node instanceof OverwritePartitionsDynamic ? ((OverwritePartitionsDynamic) node).writeOptions() : null;
+    return options == null ? null : new CaseInsensitiveStringMap(CollectionConverters.asJava(options)).get(name);
   }
 
   /** What a statement writes to, if it has not been looked for yet. */
@@ -104,11 +144,22 @@ public class InsertTargets extends Rule {
     }
   }
 
+  /** Whether an INSERT says which rows it replaces: from Spark 4.3 on, it is not another command by then. */
+  private static boolean replaces(Product insert) {
+    for (int i = 0; i < insert.productArity(); i++) {
+      if (insert.productElementName(i).equals("replaceCriteriaOpt")) {
+        return ((Option) insert.productElement(i)).isDefined();
+      }
+    }
+    return false;
+  }
+
   /** Say what to write instead to a coalesce table of the session's catalog. */
   private static void checkPlain(Object node, CatalogPlugin catalog, List names) {
     boolean partition =
         node instanceof InsertIntoStatement && !((InsertIntoStatement) node).partitionSpec().isEmpty();
-    if (!catalog.name().equals("spark_catalog") || names.size() > 2 || !(node instanceof V2WriteCommand || partition)) {
+    boolean refused = partition || node instanceof V2WriteCommand || replaces((Product) node);
+    if (!catalog.name().equals("spark_catalog") || names.size() > 2 || !refused) {
       return;
     }
     String last = (String) names.get(names.size() - 1);

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.TruncateTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.catalog.V1Table;
@@ -72,10 +73,12 @@ public class WarehouseCommands extends Rule {
 
   /** INSERT OVERWRITE in mode dynamic, or overwritePartitions: Spark would have executors write the rows. */
   private static TreeNode dynamic(OverwritePartitionsDynamic command) {
-    if (!(command.table() instanceof DataSourceV2Relation) || !command.resolved()) {
+    // As what every write has: in Spark 4.3 it has two of its own, of which Janino cannot choose one.
+    Object table = ((V2WriteCommand) command).table();
+    if (!(table instanceof DataSourceV2Relation) || !command.resolved()) {
       return command;
     }
-    DataSourceV2Relation relation = (DataSourceV2Relation) command.table();
+    DataSourceV2Relation relation = (DataSourceV2Relation) table;
     if (!(relation.table() instanceof WritableTable)) {
       return command;
     }

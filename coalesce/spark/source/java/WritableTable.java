@@ -45,6 +45,7 @@ public class WritableTable implements SupportsWrite, StagedTable {
   private final String location;
   private final Map making;
   private boolean made;
+  private boolean takesColumns;
 
   private WritableTable(
       Warehouse catalog, Identifier ident, StructType schema, Transform[] partitioning, String location, Map making) {
@@ -89,7 +90,22 @@ public class WritableTable implements SupportsWrite, StagedTable {
   }
 
   public Set capabilities() {
-    return CAN;
+    HashSet can = new HashSet(CAN);
+    if (takesColumns) {
+      can.add(TableCapability.ACCEPT_ANY_SCHEMA);
+    }
+    return can;
+  }
+
+  /** The same, to which columns are added that rows bring. */
+  WritableTable thatTakesColumns() {
+    WritableTable taking = new WritableTable(catalog, ident, schema, partitioning, location, making);
+    taking.takesColumns = true;
+    return taking;
+  }
+
+  boolean takesColumns() {
+    return takesColumns;
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -99,6 +115,7 @@ public class WritableTable implements SupportsWrite, StagedTable {
   /** Write rows, in one commit; `how` is that of `writes.py`. */
   void write(Dataset rows, String how, String where, Map options) {
     if (making != null) {
+      making.put("options", options); // those of a DataFrame's writer, which are none of the table's properties
       make(rows);
       return;
     }
