@@ -5,17 +5,20 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from coalesce.model.types import BOOLEAN, FLOATING, INT64, INTEGRAL_BITS
+from coalesce.model.types import BOOLEAN, FLOATING, INT64, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
 from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.conversion import compared, convert, together
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.temporal import fixed_offset
 
 
 def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     if len(arguments) != 2:
         return None
     same = compared(arguments, time_zone)
-    if same is None or any(_is_constant_to_spark(one, other) for one, other in (same, same[::-1])):
+    if same is None:
+        return None
+    if any(_is_constant_to_spark(one, other) or _is_turned(one, other) for one, other in (same, same[::-1])):
         return None
     return Call(operator, same, BOOLEAN)
 
@@ -30,10 +33,23 @@ def _is_constant_to_spark(value: Scalar, fixed: Scalar) -> bool:
     return not least <= fixed.value <= greatest
 
 
+def _is_turned(value: Scalar, fixed: Scalar) -> bool:
+    """Whether Spark may convert the fixed side instead: to it, `CAST(clock AS TIMESTAMP) > ts` is `clock > CAST(ts AS …)`.
+
+    Where summer time begins or ends that is not the same, and which of the two it does, the text does not say.
+    """
+    if not (isinstance(value, Call) and value.function == "cast_temporal" and isinstance(fixed, Fixed)):
+        return False
+    is_clock = value.arguments[0].type == TIMESTAMP_NTZ and value.type == TIMESTAMP
+    return is_clock and fixed_offset(str(value.settings[0])) is None
+
+
 def _listed(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """`first IN (others)`: all in one type."""
     same = together(arguments, time_zone) if len(arguments) > 1 else None
     if same is None:
+        return None
+    if any(_is_turned(same[0], other) for other in same[1:]):
         return None
     if same[0].type in FLOATING and any(isinstance(a, Fixed) and a.value is None for a in same):
         return None  # of NaN, Spark says NULL to a short list with NULL in it, and FALSE to a long one
