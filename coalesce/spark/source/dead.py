@@ -41,10 +41,10 @@ def file_numbers(
 def list_dead(plan: Plan, constants: Constants, part: int) -> tuple[str, str | None] | None:
     """What tells the dead rows of the plan's files of a part; None without a file.
 
-    By places, as `DeadPlaces.java` takes them: the numbers of the first row of each file and of the one behind its last,
-    and those of the rows where dead ones begin and end. By tuples, as `DeadTuples.java` takes them: the dead ones, and if they are not too many the live ones, in a
-    line each the number of the file and the values of the columns that tell its rows. A part without dead rows has no
-    lines.
+    By places, as `DeadPlaces.java` takes them: the numbers of the first row of each file and of the one behind its
+    last, and those of the rows where dead ones begin and end. By tuples, as `DeadTuples.java` takes them: the dead
+    ones, and if they are not too many the live ones, in a line each the number of the file and the values of the
+    columns that tell its rows. A part without dead rows has no lines.
     """
     chosen = constants.within(plan, part).manifests
     if not chosen:

@@ -1,8 +1,11 @@
 package coalesce.spark;
 
+import java.lang.reflect.Constructor;
 import java.util.ArrayList;
+import org.apache.spark.PartitionEvaluatorFactory;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.codegen.Block;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock;
@@ -18,13 +21,18 @@ import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.InputAdapter;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.util.SerializableConfiguration;
+import scala.Tuple2;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
+import scala.util.Either;
+import scala.util.Right;
 
 /**
  * The rows of a scan but for the dead ones, which are told by their places: rows are counted as they come.
@@ -44,14 +52,12 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
   private final SparkPlan child;
   private final DeadPlaces dead;
   private final int number; // where in the output of the child stands what the file is known by
-  private final boolean alone; // whether no other operator is compiled with it
   private CodegenSupport parent;
 
-  public LiveRows(SparkPlan child, DeadPlaces dead, int number, boolean alone) {
+  public LiveRows(SparkPlan child, DeadPlaces dead, int number) {
     this.child = child;
     this.dead = dead;
     this.number = number;
-    this.alone = alone;
   }
 
   // --- a plan ---
@@ -67,15 +73,15 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
   }
 
   public TreeNode withNewChildrenInternal(IndexedSeq children) {
-    return new LiveRows((SparkPlan) children.apply(0), dead, number, alone);
+    return new LiveRows((SparkPlan) children.apply(0), dead, number);
   }
 
   public int productArity() {
-    return 4;
+    return 3;
   }
 
   public Object productElement(int place) {
-    Object[] members = {child, dead, Integer.valueOf(number), Boolean.valueOf(alone)};
+    Object[] members = {child, dead, Integer.valueOf(number)};
     return members[place];
   }
 
@@ -88,7 +94,7 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
       return false;
     }
     LiveRows that = (LiveRows) other;
-    return dead == that.dead && number == that.number && alone == that.alone && child.equals(that.child);
+    return dead == that.dead && number == that.number && child.equals(that.child);
   }
 
   public int hashCode() {
@@ -126,12 +132,27 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
     return batches().inputRDDs();
   }
 
-  /** What Spark runs if it has given up to compile a query as a whole, or never tried: this operator by itself. */
+  /**
+   * What Spark runs if it does not compile this operator together with others: it had too many columns for that, or its
+   * code became too long. By itself it is compiled nevertheless.
+   */
   public RDD doExecute() {
-    if (alone) {
-      throw new IllegalStateException("the code that leaves out removed rows does not compile: purge() the table.");
+    WholeStageCodegenExec alone = new WholeStageCodegenExec(this, 0);
+    Tuple2 made = alone.doCodeGen();
+    Constructor constructor = WholeStageCodegenEvaluatorFactory.class.getConstructors()[0];
+    boolean broadcasts = constructor.getParameterTypes()[0] == Either.class; // long code, in newer releases
+    Object[] members = {
+      broadcasts ? new Right(made._2()) : made._2(),
+      alone.longMetric("pipelineTime"),
+      CollectionConverters.asJava(((CodegenContext) made._1()).references()).toArray()
+    };
+    try {
+      return ((RDD) inputRDDs().apply(0))
+          .mapPartitionsWithEvaluator(
+              (PartitionEvaluatorFactory) constructor.newInstance(members), ClassTag$.MODULE$.apply(InternalRow.class));
+    } catch (ReflectiveOperationException broken) {
+      throw new IllegalStateException("this version of Spark runs code in an unknown way: " + constructor, broken);
     }
-    return new WholeStageCodegenExec(new LiveRows(child, dead, number, true), 0).execute();
   }
 
   /** What takes apart the batches of a scan; of one whose reader leaves out no rows, or they could not be counted. */

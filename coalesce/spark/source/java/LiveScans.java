@@ -96,7 +96,7 @@ public class LiveScans extends SparkStrategy {
         return null; // the numbers of rows are asked for elsewhere, too
       }
       FileSourceScanExec whole = whole(scan, row);
-      SparkPlan live = new LiveRows(whole, dead, place(whole, dead.number()), false);
+      SparkPlan live = new LiveRows(whole, dead, place(whole, dead.number()));
       Expression rest = null;
       for (int i = 0; i < others.size(); i++) {
         rest = rest == null ? (Expression) others.get(i) : new And(rest, (Expression) others.get(i));
