@@ -96,6 +96,9 @@ public class LiveScans extends SparkStrategy {
         return null; // the numbers of rows are asked for elsewhere, too
       }
       FileSourceScanExec whole = whole(scan, row);
+      if (whole.output().size() != scan.output().size() - 1 + LiveRows.PIECE.length) {
+        return null; // a release of Spark that does not tell pieces of files apart so
+      }
       SparkPlan live = new LiveRows(whole, dead, place(whole, dead.number()));
       Expression rest = null;
       for (int i = 0; i < others.size(); i++) {
