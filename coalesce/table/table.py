@@ -215,10 +215,10 @@ class Table(TableKeeper):
         time is described as it was then.
 
         >>> _ = table.set_properties({"remove.by": "mark"})
-        >>> _ = table.drop_partition(app="web")
+        >>> _ = table.drop_partition(app="tiny")
         >>> described = table.describe()
         >>> described.rows, described.dead_rows, described.files, described.partition_by
-        (1, 1, 1, ('dt', 'app'))
+        (3, 1, 2, ('dt', 'app'))
         >>> str(described).splitlines()[3].partition(",")[0]
         'removed         1 row that still lie in files'
         """
