@@ -46,6 +46,7 @@ __all__ = [
     "CompactResult",
     "CorruptMetadata",
     "DataFile",
+    "Description",
     "ExpireResult",
     "FileMissing",
     "Finding",
@@ -94,6 +95,7 @@ _HOME = {
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
     "Finding": "coalesce.table.maintain.findings",
+    "Description": "coalesce.table.description",
     "Generation": "coalesce.table.generations",
     "Listing": "coalesce.table.listing",
     "LogicalPartition": "coalesce.table.from_metadata",
@@ -131,6 +133,7 @@ if _typing.TYPE_CHECKING:
     from coalesce.spark.commands.each_batch import each_batch
     from coalesce.spark.session.attach import attach
     from coalesce.spark.session.start import session
+    from coalesce.table.description import Description
     from coalesce.table.engine import Scan
     from coalesce.table.from_metadata import LogicalPartition
     from coalesce.table.generations import Generation

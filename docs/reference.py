@@ -49,7 +49,7 @@ Each example begins with this table of four rows:
 FUNCTIONS = ("create", "open", "small", "group", "keep_all", "col", "session", "attach", "each_batch")
 CLASSES = (
     *("WriteResult", "Scan", "Plan", "Report", "LogicalPartition", "DataFile", "Listing", "Version", "Schema"),
-    *("Step", "Generation", "Finding", "RepairResult"),
+    *("Description", "Step", "Generation", "Finding", "RepairResult"),
 )
 
 _LONGEST = 96

@@ -18,6 +18,7 @@ FUNCTIONS = ["attach", "col", "create", "each_batch", "group", "keep_all", "open
 CLASSES = [
     "CompactResult",
     "DataFile",
+    "Description",
     "ExpireResult",
     "Finding",
     "Generation",
@@ -67,7 +68,8 @@ TABLE = [
     *("append", "delete", "truncate", "overwrite", "overwrite_partitions", "drop_partition", "rollback"),
     *("update", "merge", "upsert"),
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
-    *("enable_feature", "replace_schema", "compact", "compact_steps", "purge", "purge_steps", "describe_evolution"),
+    *("enable_feature", "replace_schema", "compact", "compact_steps", "purge", "purge_steps"),
+    *("describe", "describe_evolution"),
     *("tag", "untag", "tags", "expire", "vacuum", "check", "repair"),
 ]
 OTHERS = {
@@ -84,6 +86,11 @@ OTHERS = {
         *("when_not_matched_by_source_delete", "execute"),
     ],
     "LogicalPartition": ["spec_id", "values", "files", "rows", "bytes"],
+    "Description": [
+        *("location", "table_id", "version", "committed", "operation", "rows", "dead_rows", "files", "bytes"),
+        *("dead_bytes", "manifests", "schema", "partition_by", "rule", "specs", "rules", "properties"),
+        *("reader_features", "writer_features"),
+    ],
     "Listing": ["count", "index", "to_arrow", "to_pandas", "to_polars"],
     "Report": ["version", "predicate", "stages", "unknown_files", "residual", "to_dict"],
 }

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import coalesce
 from coalesce.cli.arguments import add_debug
 from coalesce.cli.output import complain, tell
-from coalesce.cli.text import grid, number
+from coalesce.cli.text import number
 from coalesce.errors import CoalesceError
 from coalesce.plan.report import human_bytes
+from coalesce.table.grid import grid
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:

@@ -4,13 +4,14 @@ import argparse
 from collections.abc import Sequence
 
 from coalesce.cli.arguments import add_limit, add_predicate
-from coalesce.cli.text import cut, cut_middle, grid, number
+from coalesce.cli.text import cut_middle, number
 from coalesce.cli.values import key_as_data, physical_key
 from coalesce.cli.verb import Json
 from coalesce.manifest.paths import DATA
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import Version
 from coalesce.plan.report import human_bytes
+from coalesce.table.grid import cut, grid
 from coalesce.table.table import Table
 
 HELP = "the data files, with what they hold"

@@ -4,10 +4,11 @@ import argparse
 from dataclasses import asdict
 
 from coalesce.cli.arguments import add_limit
-from coalesce.cli.text import cut, grid, number
+from coalesce.cli.text import number
 from coalesce.cli.verb import Json
 from coalesce.model.version import Version
 from coalesce.plan.report import human_bytes
+from coalesce.table.grid import cut, grid
 from coalesce.table.table import Table
 
 HELP = "the versions, newest first"

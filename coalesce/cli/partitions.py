@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from coalesce.cli.arguments import add_limit, add_predicate
-from coalesce.cli.text import cut, grid, number
+from coalesce.cli.text import number
 from coalesce.cli.values import as_data, shown
 from coalesce.cli.verb import Json
 from coalesce.model.spec import field_text
 from coalesce.model.version import Version
 from coalesce.plan.report import human_bytes
 from coalesce.table.from_metadata import LogicalPartition
+from coalesce.table.grid import cut, grid
 from coalesce.table.table import Table
 
 HELP = "the logical partitions, with files, rows and bytes"

@@ -2,8 +2,8 @@
 
 import argparse
 
-from coalesce.cli.text import cut, grid
 from coalesce.cli.verb import Json
+from coalesce.table.grid import cut, grid
 from coalesce.table.table import Table
 
 HELP = "the names of versions"

@@ -13,6 +13,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.version import Version
 from coalesce.table import evolve
 from coalesce.table.core import Core
+from coalesce.table.description import Description, description
 from coalesce.table.generations import Generation, generations
 from coalesce.table.keeping import TableKeeper
 from coalesce.table.properties import asked_by, changed
@@ -206,6 +207,22 @@ class Table(TableKeeper):
         transaction.change(lambda head: evolve.replaced(head, columns, fields))
         transaction.replace_manifests(())
         return core.committed(transaction)
+
+    def describe(self) -> Description:
+        """What the table is: columns, partition fields, rule, properties, and how much it holds, live and dead.
+
+        From metadata alone. Printed, it is what `coalesce describe` shows. A table that was opened at a version or a
+        time is described as it was then.
+
+        >>> _ = table.set_properties({"remove.by": "mark"})
+        >>> _ = table.drop_partition(app="tiny")
+        >>> described = table.describe()
+        >>> described.rows, described.dead_rows, described.files, described.partition_by
+        (3, 1, 2, ('dt', 'app'))
+        >>> str(described).splitlines()[3].partition(",")[0]
+        'removed         1 row that still lie in files'
+        """
+        return description(self.location, self.plan())
 
     def describe_evolution(self) -> list[Generation]:
         """Which files are of which partition fields and rule, what `compact` would move, and how well each prunes.

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 MARKING = "tests/model/test_marking.py::test_marking_is_what_it_is_by_hand"
 MARKS = "tests/table/test_marks.py"
+LIVE = "tests/spark/test_live_rows.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -149,5 +150,53 @@ MUTANTS: tuple[Mutant, ...] = (
         new="with_dead_tuples(changed, False)",
         tests=(f"{MARKS}::test_a_removal_that_tuples_decide_touches_no_data_file",),
         seen="an older release shows removed rows",
+    ),
+    Mutant(
+        name="dead: filters of the reader leave out rows that are counted",
+        file="coalesce/spark/source/java/ExactParquet.java",
+        old="counted ? (Seq) scala.collection.immutable.Nil$.MODULE$ : pushed(filters)",
+        new="pushed(filters)",
+        tests=(f"{LIVE}::test_values_that_are_not_null",),
+        seen="a query that asks for values that are not NULL fails, or with a limit shows removed rows",
+    ),
+    Mutant(
+        name="dead: rows are counted though filters leave some out",
+        file="coalesce/spark/source/java/LiveScans.java",
+        old="if (pushed.isDefined() && !(pushed.get() instanceof IsNotNull)) {",
+        new="if (pushed.isDefined() && pushed.get() instanceof org.apache.spark.sql.sources.AlwaysFalse) {",
+        tests=(f"{LIVE}::test_which_scans_are_counted",),
+        seen="queries by a column no longer skip row groups",
+    ),
+    Mutant(
+        name="dead: a piece of a file is taken for its beginning",
+        file="coalesce/spark/source/java/LiveRuns.java",
+        old='"if (" + start + " == 0L && length == size) {',
+        new='"if (" + start + " >= 0L) {',
+        tests=(f"{LIVE}::test_however_a_file_is_read",),
+        seen="of a file that is read in pieces other rows are left out than were removed, or the query fails",
+    ),
+    Mutant(
+        name="dead: rows that do not come are not missed",
+        file="coalesce/spark/source/java/LiveRuns.java",
+        old='                + "      if (" + place + " != " + end + ") " + failed + "();\\n"\n',
+        new="",
+        tests=(f"{LIVE}::test_rows_that_do_not_add_up",),
+        seen="a file with fewer rows than its entry has others left out than were removed",
+    ),
+    Mutant(
+        name="dead: the next piece goes on where the last one ended",
+        file="coalesce/spark/source/java/LiveRuns.java",
+        old='"if (number != " + file + " || first != " + start + ") {',
+        new='"if (number != " + file + ") {',
+        tests=(f"{LIVE}::test_however_a_file_is_read",),
+        seen="a task that reads two pieces of one file takes rows of the second for others, or fails",
+    ),
+    Mutant(
+        name="dead: executors are sent a class of ours",
+        file="coalesce/spark/source/java/LiveRows.java",
+        old="  protected Object writeReplace() {",
+        new="  protected Object replaced() {",
+        tests=(f"{LIVE}::test_what_executors_are_sent",),
+        seen="queries with GROUP BY fail on a cluster",
     ),
 )

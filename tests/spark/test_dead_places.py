@@ -31,7 +31,7 @@ def told(table: Table) -> tuple[list[str], dict[str, list[bool]]]:
         parts.append("places" if constants.placed(part) else "tuples")
         if not constants.placed(part):
             continue
-        firsts, edges = ([int(word) for word in text.split()] for text in listed if text is not None)
+        extents, edges = ([int(word) for word in text.split()] for text in listed if text is not None)
         assert edges == sorted(set(edges))
         numbers = file_numbers(plan.version, constants, part)
         assert numbers is not None
@@ -40,7 +40,7 @@ def told(table: Table) -> tuple[list[str], dict[str, list[bool]]]:
                 planned.index.entries.files(planned.files), numbers(planned).to_pylist(), strict=True
             ):
                 first = int(number[1:])
-                assert first in firsts
+                assert (first, first + file.physical_rows) in zip(extents[::2], extents[1::2], strict=True)
                 inside = [sum(edge <= first + row for edge in edges) % 2 == 1 for row in range(file.physical_rows)]
                 dead[file.path] = inside
     return parts, dead

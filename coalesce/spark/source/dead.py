@@ -41,19 +41,19 @@ def file_numbers(
 def list_dead(plan: Plan, constants: Constants, part: int) -> tuple[str, str | None] | None:
     """What tells the dead rows of the plan's files of a part; None without a file.
 
-    By places, as `DeadPlaces.java` takes them: the numbers of the files, and those of the rows where dead ones begin
-    and end. By tuples, as `DeadTuples.java` takes them: the dead ones, and if they are not too many the live ones, in a
-    line each the number of the file and the values of the columns that tell its rows. A part without dead rows has no
-    lines.
+    By places, as `DeadPlaces.java` takes them: the numbers of the first row of each file and of the one behind its
+    last, and those of the rows where dead ones begin and end. By tuples, as `DeadTuples.java` takes them: the dead
+    ones, and if they are not too many the live ones, in a line each the number of the file and the values of the
+    columns that tell its rows. A part without dead rows has no lines.
     """
     chosen = constants.within(plan, part).manifests
     if not chosen:
         return None
     if constants.placed(part):
         first = _starts(plan.version, lambda ref: ref.rows + ref.dead_rows)
-        files = np.concatenate([_first_rows(planned, first) for planned in chosen])
+        files = np.concatenate([_extents(planned, first) for planned in chosen])
         edges = [_edges(planned, _first_rows(planned, first)) for planned in chosen]
-        return _words(np.sort(files)), _words(_joined(np.concatenate(edges)))
+        return _words(np.sort(files, axis=0).ravel()), _words(_joined(np.concatenate(edges)))
     columns = constants.telling(part)
     if columns is None:
         return "", None
@@ -77,6 +77,12 @@ def _first_rows(planned: PlannedManifest, starts: dict[str, int]) -> Positions:
     rows = planned.index.physical_rows
     found: Positions = (starts[planned.ref.path] + np.cumsum(rows) - rows)[planned.files]
     return found
+
+
+def _extents(planned: PlannedManifest, starts: dict[str, int]) -> Positions:
+    """The number of the first row of each file, and the one behind its last."""
+    first = _first_rows(planned, starts)
+    return np.stack([first, first + planned.index.physical_rows[planned.files]], axis=1)
 
 
 def _edges(planned: PlannedManifest, first_rows: Positions) -> Positions:

@@ -47,8 +47,8 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
     String stored = (String) answer.get("stored");
     FileFormat format =
         stored == null
-            ? new ExactParquet(files)
-            : new MappedParquet(schema, (StructType) DataType.fromJson(stored), files);
+            ? new ExactParquet(files, false)
+            : new MappedParquet(schema, (StructType) DataType.fromJson(stored), files, false);
     return new CoalesceRelation(
         files,
         constants,
@@ -61,7 +61,7 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
 
   /** The same relation over other files: a selection of these, or the same with an estimate. */
   CoalesceRelation over(PlannedFiles files) {
-    FileFormat format = ((ExactParquet) fileFormat()).over(files);
+    FileFormat format = ((ExactParquet) fileFormat()).over(files, false);
     return new CoalesceRelation(
         files, files.partitionSchema(), dataSchema(), bucketSpec(), format, options(), sparkSession());
   }
@@ -71,6 +71,19 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
     StructType columns = dataSchema().add(DeadRows.ROW_INDEX, DataTypes.LongType, true);
     return new CoalesceRelation(
         location(), super.partitionSchema(), columns, bucketSpec(), fileFormat(), options(), sparkSession());
+  }
+
+  /** What `numbered` was made of, for a scan that counts the rows: its reader has no filters. */
+  CoalesceRelation counted() {
+    StructType columns = new StructType();
+    for (int i = 0; i < dataSchema().length(); i++) {
+      if (!dataSchema().apply(i).name().equals(DeadRows.ROW_INDEX)) {
+        columns = columns.add(dataSchema().apply(i));
+      }
+    }
+    FileFormat format = ((ExactParquet) fileFormat()).over(files(), true);
+    return new CoalesceRelation(
+        location(), super.partitionSchema(), columns, bucketSpec(), format, options(), sparkSession());
   }
 
   /** The index, unless someone has put another one in its place. */

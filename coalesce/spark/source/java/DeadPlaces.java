@@ -35,15 +35,22 @@ final class DeadPlaces extends DeadRows {
   private static final int SMALLEST_BLOCK = 8; // as a power of two
   private static final long MOST_BLOCKS = 1L << 23; // which take a megabyte
 
-  private final long[] files; // the first rows of those whose dead rows are all known here
-  private final long[] edges; // where dead rows begin, and where they end, in turns
+  final long[] files; // the first rows of those whose dead rows are all known here
+  final long[] ends; // of each of them, the number behind its last row
+  final long[] edges; // where dead rows begin, and where they end, in turns
   private final BitSet blocks = new BitSet(); // those in which there are dead rows
   private final int block; // how many rows one has, as a power of two
 
-  /** Numbers that Python has written, in order, with a blank between them. */
+  /** Numbers that Python has written, with a blank between them: of files the first row and the end in turns. */
   DeadPlaces(StructType columns, String files, String edges) {
     super(columns);
-    this.files = numbers(files);
+    long[] both = numbers(files);
+    this.files = new long[both.length / 2];
+    this.ends = new long[both.length / 2];
+    for (int i = 0; i < this.files.length; i++) {
+      this.files[i] = both[2 * i];
+      this.ends[i] = both[2 * i + 1];
+    }
     this.edges = numbers(edges);
     int size = SMALLEST_BLOCK;
     while (this.edges.length > 0 && this.edges[this.edges.length - 1] >> size >= MOST_BLOCKS) {
@@ -66,6 +73,15 @@ final class DeadPlaces extends DeadRows {
 
   boolean placed() {
     return true;
+  }
+
+  /** What is left out, for explain(). */
+  String description() {
+    long rows = 0;
+    for (int i = 0; i < edges.length; i += 2) {
+      rows += edges[i + 1] - edges[i];
+    }
+    return "without " + rows + " rows in " + edges.length / 2 + " ranges";
   }
 
   boolean covers(InternalRow values, int place) {

@@ -11,14 +11,20 @@ import scala.collection.immutable.Seq;
 /** Spark's Parquet, but for filters by which its reader would skip row groups that hold matching rows: see `Pushed`. */
 public class ExactParquet extends ParquetFileFormat {
   private final PlannedFiles files;
+  private final boolean counted; // whether rows are counted as they are read, so that none may be left out
 
-  ExactParquet(PlannedFiles files) {
+  ExactParquet(PlannedFiles files, boolean counted) {
     this.files = files;
+    this.counted = counted;
   }
 
-  /** The same format for a scan of other files. */
-  ExactParquet over(PlannedFiles files) {
-    return new ExactParquet(files);
+  /** The same format for a scan of other files, or one whose rows are counted. */
+  ExactParquet over(PlannedFiles files, boolean counted) {
+    return new ExactParquet(files, counted);
+  }
+
+  boolean counted() {
+    return counted;
   }
 
   public Function1 buildReaderWithPartitionValues(
@@ -36,7 +42,7 @@ public class ExactParquet extends ParquetFileFormat {
             stored(dataSchema),
             partitionSchema,
             stored(requiredSchema),
-            pushed(filters),
+            counted ? (Seq) scala.collection.immutable.Nil$.MODULE$ : pushed(filters),
             asWritten(options),
             configuration);
   }

@@ -43,14 +43,14 @@ public class MappedParquet extends ExactParquet {
   private final StructType logical;
   private final StructType stored; // the same columns, in the same order, named as in the files
 
-  MappedParquet(StructType logical, StructType stored, PlannedFiles files) {
-    super(files);
+  MappedParquet(StructType logical, StructType stored, PlannedFiles files, boolean counted) {
+    super(files, counted);
     this.logical = logical;
     this.stored = stored;
   }
 
-  ExactParquet over(PlannedFiles files) {
-    return new MappedParquet(logical, stored, files);
+  ExactParquet over(PlannedFiles files, boolean counted) {
+    return new MappedParquet(logical, stored, files, counted);
   }
 
   SparkSession reading(SparkSession session, StructType asked) {

@@ -40,6 +40,10 @@ public final class Session {
     if (rules.size() > before) {
       experimental.extraOptimizations_$eq(CollectionConverters.asScala(rules).toSeq());
     }
+    ArrayList strategies = new ArrayList(CollectionConverters.asJava(experimental.extraStrategies()));
+    if (addOnce(strategies, new LiveScans())) {
+      experimental.extraStrategies_$eq(CollectionConverters.asScala(strategies).toSeq());
+    }
     RelationCache.install(session);
     Catalog.install(session);
     Parser.install(session);
@@ -68,13 +72,13 @@ public final class Session {
         what + ", as this session does not know coalesce: call coalesce.attach(session) with it first.");
   }
 
-  private static void addOnce(ArrayList rules, Rule rule) {
+  private static boolean addOnce(ArrayList rules, Object rule) {
     for (int i = 0; i < rules.size(); i++) {
       if (rules.get(i).getClass() == rule.getClass()) {
-        return;
+        return false;
       }
     }
-    rules.add(rule);
+    return rules.add(rule);
   }
 
   /** What `newSession` and clones hand on: an optimizer asks for a rule before each query, and gets all of them. */
