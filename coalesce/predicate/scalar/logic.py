@@ -34,7 +34,7 @@ def _is_constant_to_spark(value: Scalar, fixed: Scalar) -> bool:
 
 
 def _is_turned(value: Scalar, fixed: Scalar) -> bool:
-    """Whether Spark may convert the fixed side instead: to it, `CAST(clock AS TIMESTAMP) > ts` is `clock > CAST(ts AS …)`.
+    """Whether Spark may convert the fixed side instead, and compare clocks: `CAST(clock AS TIMESTAMP) > ts`.
 
     Where summer time begins or ends that is not the same, and which of the two it does, the text does not say.
     """
