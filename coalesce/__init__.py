@@ -38,6 +38,7 @@ from coalesce.errors import (
 )
 
 __all__ = [
+    "AdoptResult",
     "AmbiguousMatch",
     "BrokenInstallation",
     "CoalesceError",
@@ -78,6 +79,7 @@ __all__ = [
     "VersionNotFound",
     "WriteResult",
     "__version__",
+    "adopt",
     "attach",
     "col",
     "create",
@@ -90,6 +92,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "AdoptResult": "coalesce.interop.adopt.result",
     "CompactResult": "coalesce.table.maintain.compact",
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
@@ -108,6 +111,7 @@ _HOME = {
     "VacuumResult": "coalesce.table.maintain.vacuum",
     "Version": "coalesce.model.version",
     "WriteResult": "coalesce.table.result",
+    "adopt": "coalesce.api",
     "attach": "coalesce.spark.session.attach",
     "col": "coalesce.predicate.builder",
     "create": "coalesce.api",
@@ -120,7 +124,8 @@ _HOME = {
 }
 
 if _typing.TYPE_CHECKING:
-    from coalesce.api import create, open
+    from coalesce.api import adopt, create, open
+    from coalesce.interop.adopt.result import AdoptResult
     from coalesce.model.datafile import DataFile
     from coalesce.model.rule import group, keep_all, small
     from coalesce.model.schema import Schema

@@ -1,0 +1,2 @@
+"""x"""
+def survey_iceberg(*a): raise NotImplementedError
