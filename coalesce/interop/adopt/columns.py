@@ -131,10 +131,18 @@ def merged_fields(kinds: Sequence[Kind], but: frozenset[str] = frozenset()) -> t
     return tuple(found.values())
 
 
-def untyped(kinds: Sequence[Kind], fields: Sequence[Field]) -> list[str]:
-    """The columns of which no file knows the type."""
-    known = {f.name.lower() for f in fields}
-    return [*dict.fromkeys(c.name for k in kinds for c in k.shape.columns if c.name.lower() not in known)]
+def check_typed(kinds: Sequence[Kind], wanted: frozenset[str] | None) -> None:
+    """Refuse columns without a type, unless they are not `wanted` (names in lower case): Spark reads them as none."""
+    found: dict[str, list[str]] = {}
+    for kind in kinds:
+        for column in kind.shape.columns:
+            if column.field is None and (wanted is None or column.name.lower() in wanted):
+                found.setdefault(column.name, []).extend(kind.paths)
+    for name, paths in found.items():
+        raise SchemaError(
+            f"column {name!r} has no type in some files, for it is NULL in all of their rows, and Spark could not read it "
+            f"as any: {some(paths)}. Write them again with a type, or leave the column out with schema=."
+        )
 
 
 def _common(one: Field, other: Field) -> Field | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coalesce.errors import SchemaError, TableNotFound
-from coalesce.interop.adopt.columns import Kind, as_given, common_type, grouped, merged_fields, numbered, untyped
+from coalesce.interop.adopt.columns import Kind, as_given, check_typed, common_type, grouped, merged_fields, numbered
 from coalesce.interop.adopt.directories import Candidate, Found, find_files, inferred_type, value_of
 from coalesce.interop.adopt.entries import entry_of, holds_all, scanned
 from coalesce.interop.adopt.footers import Footer, read_footers
@@ -37,6 +37,7 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
             ignored = _beyond(kinds, version.schema)
     else:
         version, ignored = _again(base, found, kinds)
+    check_typed(kinds, frozenset(f.physical_name.lower() for f in version.schema) - {n.lower() for n in found.names})
     _check_required(version, footers.read)
     under = _under(version, found)
     told = {path: _told(candidate, _named(under, found), asked) for path, candidate in by_path.items()}
@@ -64,6 +65,8 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
 def _first(asked: Asked, found: Found, kinds: Sequence[Kind]) -> Version:
     """The table that the files make: their columns in order, then those of the directories that they do not have."""
     own = {name.lower() for name in found.names}
+    if asked.schema is None:
+        check_typed(kinds, None)
     fields = merged_fields(kinds, frozenset(own))
     beside = [_typed(name, inferred_type({c.texts[i] for c in found.candidates})) for i, name in enumerate(found.names)]
     if asked.schema is not None:
@@ -74,11 +77,6 @@ def _first(asked: Asked, found: Found, kinds: Sequence[Kind]) -> Version:
         names = [*(f.name.lower() for f in asked.schema), *(f.name.lower() for f in rest if f.name.lower() not in given)]
         schema = numbered([replace(by_name[name], id=by_name[name].id if name not in own else 0) for name in names])
     else:
-        unknown = [name for name in untyped(kinds, fields) if name.lower() not in own]
-        if unknown:
-            raise SchemaError(
-                f"column {unknown[0]!r} has no type in any file, for it is NULL in all rows; give its type with schema=."
-            )
         schema = numbered(_in_place(kinds, fields, beside))
     by = [f"`{name.replace('`', '``')}`" for name in found.names] if asked.partition_by is None else asked.partition_by
     spec = Spec(0, parse_partition_fields(by, schema))
