@@ -119,8 +119,8 @@ def adopt(
 ) -> AdoptResult:
     """Make a table of what is there, in place: no file is moved, changed or copied, only `_coalesce` is written.
 
-    * `location`: a directory of Parquet files, with or without directories such as `dt=2026-05-17`; a Delta table; or an
-      Iceberg table, by its directory or by one of its `.metadata.json` files.
+    * `location`: a directory of Parquet files, with or without directories such as `dt=2026-05-17`; a Delta table; or
+      an Iceberg table, by its directory or by one of its `.metadata.json` files.
     * `schema`: columns and their types, of a Parquet directory; without it they are what the files have, and what the
       names of directories look like.
     * `partition_by`: the partition fields; without it those that the directories have, or the other table.

@@ -1,9 +1,9 @@
 """What a Parquet file's statistics tell of a column, as far as they can be believed, whoever wrote the file.
 
 Bounds are wrong in files that are about: strings compared by signed bytes, decimals by the bytes that hold them, NaN
-taken for a bound, texts cut inside a character, 12-byte timestamps and unsigned numbers in no order that is ours. pyarrow
-sorts out some of these by the writer's version. Here, bounds of what is stored as bytes are believed of writers that are
-known to order them as the format says, and of no others; of everything else, what has an order of its own.
+taken for a bound, texts cut inside a character, 12-byte timestamps and unsigned numbers in no order that is ours.
+pyarrow sorts out some of these by the writer's version. Here, bounds of what is stored as bytes are believed of writers
+that are known to order them as the format says, and of no others; of everything else, what has an order of its own.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 Files are put together by the names of their columns, without regard to case. Types that differ become the widest of
 them where that changes no value; a column that a file lacks is NULL there. Everything else is refused, with the files.
-A file with field ids is read by these, so they have to say the same of every file that has some; old releases of pyarrow
-wrote ids into every file that nobody had asked for.
+A file with field ids is read by these, so they have to say the same of every file that has some; old releases of
+pyarrow wrote ids into every file that nobody had asked for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,8 +140,8 @@ def check_typed(kinds: Sequence[Kind], wanted: frozenset[str] | None) -> None:
                 found.setdefault(column.name, []).extend(kind.paths)
     for name, paths in found.items():
         raise SchemaError(
-            f"column {name!r} has no type in some files, for it is NULL in all of their rows, and Spark could not read it "
-            f"as any: {some(paths)}. Write them again with a type, or leave the column out with schema=."
+            f"column {name!r} has no type in some files, for it is NULL in all of their rows, and Spark could not "
+            f"read it as any: {some(paths)}. Write them again with a type, or leave the column out with schema=."
         )
 
 

@@ -100,7 +100,8 @@ def _check_same_columns(candidates: Sequence[Candidate]) -> None:
 
 
 def inferred_type(texts: set[str | None]) -> AtomicType:
-    """The type of a column whose values are texts, as Spark infers it; but what it takes for floats or instants is text.
+    """The type of a column whose values are texts, as Spark infers it; but what it takes for floats or instants is
+    text.
 
     Directories called 1.1 and 1.10 are two values, and which instant a text means depends on a time zone.
     """

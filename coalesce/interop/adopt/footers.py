@@ -74,7 +74,9 @@ def _refuse(unreadable: Sequence[_Unreadable]) -> None:
     )
 
 
-def _read(storage: Storage, file: StoredFile, shapes: dict[bytes, Shape | SchemaError]) -> Footer | LeftOut | _Unreadable:
+def _read(
+    storage: Storage, file: StoredFile, shapes: dict[bytes, Shape | SchemaError]
+) -> Footer | LeftOut | _Unreadable:
     try:
         with storage.open_input(file.path, size=file.size) as source:
             parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
@@ -132,7 +134,9 @@ def _statistics(metadata: pq.FileMetaData, shape: Shape) -> dict[str, ColumnStat
     return found
 
 
-def _together(type_: AtomicType, parts: Sequence[ColumnStatistics], groups: Sequence[pq.RowGroupMetaData]) -> ColumnStatistics:
+def _together(
+    type_: AtomicType, parts: Sequence[ColumnStatistics], groups: Sequence[pq.RowGroupMetaData]
+) -> ColumnStatistics:
     """What all row groups say together; a row group without values has no bounds, and needs none."""
     full = [p for p, group in zip(parts, groups, strict=True) if p.null_count != group.num_rows]
     nulls = [p.null_count for p in parts]

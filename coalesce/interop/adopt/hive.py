@@ -74,7 +74,10 @@ def _first(asked: Asked, found: Found, kinds: Sequence[Kind]) -> Version:
         wanted = as_given(Schema(tuple(f for f in asked.schema if f.name.lower() not in own)), fields, kinds)
         rest = [given.get(f.name.lower(), f) for f in beside]
         by_name = {f.name.lower(): f for f in (*wanted, *rest)}
-        names = [*(f.name.lower() for f in asked.schema), *(f.name.lower() for f in rest if f.name.lower() not in given)]
+        names = [
+            *(f.name.lower() for f in asked.schema),
+            *(f.name.lower() for f in rest if f.name.lower() not in given),
+        ]
         schema = numbered([replace(by_name[name], id=by_name[name].id if name not in own else 0) for name in names])
     else:
         schema = numbered(_in_place(kinds, fields, beside))
@@ -155,8 +158,8 @@ def _under(version: Version, found: Found) -> Version:
             if all(spec.identity_position(i) is not None for i in wanted):
                 return replace(version, current_spec_id=spec.spec_id)
     raise SchemaError(
-        f"the directories have the columns {', '.join(found.names)}, and the table does not have all of these among its "
-        "partition fields, so it could not say what they are in each file."
+        f"the directories have the columns {', '.join(found.names)}, and the table does not have all of these among "
+        "its partition fields, so it could not say what they are in each file."
     )
 
 
@@ -198,7 +201,9 @@ def _check_required(version: Version, footers: Sequence[Footer]) -> None:
     for field in version.schema:
         if field.required:
             told = [f.statistics.get(field.physical_name.lower()) for f in footers]
-            wrong = [f.file.path for f, s in zip(footers, told, strict=True) if f.rows and (s is None or s.null_count != 0)]
+            wrong = [
+                f.file.path for f, s in zip(footers, told, strict=True) if f.rows and (s is None or s.null_count != 0)
+            ]
             if wrong:
                 raise SchemaError(
                     f"column {field.name!r} is required, and of some files it is not known that it is never NULL: "

@@ -1,7 +1,7 @@
 """Adopting what is there: one commit that names files of others, and moves, changes or deletes none of them.
 
-The first adoption creates version 0 with all of its files, so that one that is stopped half way leaves no table. Another
-one compares what is there with what was there, and with what the table still has of it.
+The first adoption creates version 0 with all of its files, so that one that is stopped half way leaves no table.
+Another one compares what is there with what was there, and with what the table still has of it.
 """
 
 import time
@@ -98,12 +98,14 @@ class Adoption:
         kind = source_of(base)
         if kind is None:
             raise InvalidArgument(
-                f"the table at {self.storage.root} was created, not adopted: append() rows to it, or adopt another place."
+                f"the table at {self.storage.root} was created, not adopted: append() rows to it, or adopt "
+                "another place."
             )
         if self.given:
             raise InvalidArgument(
                 f"the table at {self.storage.root} was adopted before, and has its columns, partition fields, rule and "
-                f"properties: leave {', '.join(sorted(self.given))} out, and change the table itself if you want others."
+                f"properties: leave {', '.join(sorted(self.given))} out, and change the table itself if you want "
+                "others."
             )
         known = read_ledger(self.storage, base)
         survey = self.look(self.asked, base, known)
@@ -146,9 +148,7 @@ def _is_table(storage: Storage) -> bool:
 
 def _by_spec(files: Sequence[DataFile], version: Version) -> list[Entries]:
     ids = dict.fromkeys(f.spec_id for f in files)
-    return [
-        from_files([f for f in files if f.spec_id == i], version.spec_by_id(i), version.schema) for i in ids
-    ]
+    return [from_files([f for f in files if f.spec_id == i], version.spec_by_id(i), version.schema) for i in ids]
 
 
 def _featured(version: Version, survey: Survey) -> Version:
@@ -193,11 +193,11 @@ def _check_replaced(
     if survey.kind == PARQUET:  # somebody may have cleaned up; but not where new files lie now
         places = {dirname(file.path) for file in new}
         gone = [path for path in gone if dirname(path) in places]
-    if gone and new:
+    if gone:
         raise CoalesceError(
-            f"files whose rows the table has written again since are gone from the source, and others are new: "
-            f"{some(gone)}. Whether the new ones replace them or come in addition, nothing says; overwrite() or append() "
-            "their rows instead."
+            "files whose rows the table has written again since are gone from where it was adopted: "
+            f"{some(gone)}. Whether these rows are to go, or are in the files that are new, nothing says; overwrite() "
+            "or delete() them in the table, or adopt anew elsewhere."
         )
 
 

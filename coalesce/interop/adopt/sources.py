@@ -18,7 +18,7 @@ from coalesce.table.commit.log import Log
 _METADATA: Final = ".metadata.json"
 
 
-def iceberg_root(location: object) -> tuple[object, str | None]:
+def iceberg_root(location: str | os.PathLike[str]) -> tuple[str | os.PathLike[str], str | None]:
     """Where a table lies, and the metadata file that was named, if it was one of Iceberg's."""
     text = os.fspath(location) if isinstance(location, str | os.PathLike) else ""
     if not isinstance(text, str) or not text.endswith(_METADATA):

@@ -51,8 +51,8 @@ class Asked:
 class Survey:
     """What a source has: every file in `listed`, and of those that were not known before the entries, in `files`.
 
-    `version` is the table as it is to be, but for its manifests. `materialized` says that every file holds its partition
-    columns, and `state` is what the source itself calls the state that was looked at.
+    `version` is the table as it is to be, but for its manifests. `materialized` says that every file holds its
+    partition columns, and `state` is what the source itself calls the state that was looked at.
     """
 
     kind: str
