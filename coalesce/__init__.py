@@ -39,6 +39,7 @@ from coalesce.errors import (
 
 __all__ = [
     "AdoptResult",
+    "Advice",
     "AmbiguousMatch",
     "BrokenInstallation",
     "CoalesceError",
@@ -80,6 +81,7 @@ __all__ = [
     "WriteResult",
     "__version__",
     "adopt",
+    "advise",
     "attach",
     "col",
     "create",
@@ -93,6 +95,7 @@ __all__ = [
 
 _HOME = {
     "AdoptResult": "coalesce.interop.adopt.result",
+    "Advice": "coalesce.interop.advise.advice",
     "CompactResult": "coalesce.table.maintain.compact",
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
@@ -112,6 +115,7 @@ _HOME = {
     "Version": "coalesce.model.version",
     "WriteResult": "coalesce.table.result",
     "adopt": "coalesce.api",
+    "advise": "coalesce.api",
     "attach": "coalesce.spark.session.attach",
     "col": "coalesce.predicate.builder",
     "create": "coalesce.api",
@@ -124,8 +128,9 @@ _HOME = {
 }
 
 if _typing.TYPE_CHECKING:
-    from coalesce.api import adopt, create, open
+    from coalesce.api import adopt, advise, create, open
     from coalesce.interop.adopt.result import AdoptResult
+    from coalesce.interop.advise.advice import Advice
     from coalesce.model.datafile import DataFile
     from coalesce.model.rule import group, keep_all, small
     from coalesce.model.schema import Schema

@@ -9,10 +9,12 @@ from coalesce.arguments import check_flag, check_session, check_settings, check_
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import InvalidArgument
 from coalesce.interop.adopt.result import AdoptResult
-from coalesce.interop.adopt.run import Adoption
+from coalesce.interop.adopt.run import Adoption, is_table
 from coalesce.interop.adopt.sources import iceberg_root, looks_at
-from coalesce.interop.adopt.survey import Asked
-from coalesce.model.rule import RuleRequest
+from coalesce.interop.adopt.survey import PARQUET, Asked
+from coalesce.interop.advise.advice import Advice
+from coalesce.interop.advise.choose import advise as advise_on
+from coalesce.model.rule import RuleRequest, parse_bytes
 from coalesce.model.schema import Schema
 from coalesce.storage import Storage, open_storage
 from coalesce.storage.resolve import Hadoop
@@ -153,6 +155,46 @@ def adopt(
         opened=lambda: open(place, spark=spark, storage_options=storage_options),
         given=given,
     ).run()
+
+
+def advise(
+    location: Location,
+    *,
+    target: int | str | None = None,
+    spark: Any = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Advice:
+    """What coalescing would bring to what is there, from metadata alone: nothing is written.
+
+    * `location`: a directory of Parquet files, a Delta or an Iceberg table, as for `adopt`; or a table of this library.
+    * `target`: how large files are to become, such as `"64MB"`; 128 MB unless said.
+    * `spark`, `storage_options`: as for `create`.
+
+    Raises what `adopt` raises.
+
+    >>> for app in ("web", "tiny"):
+    ...     os.makedirs(f"logs/app={app}")
+    ...     pq.write_table(pa.table({"n": [1, 2]}), f"logs/app={app}/part-0.parquet")
+    >>> advice = coalesce.advise("logs")
+    >>> advice.partitions, advice.now.files, advice.after.files, advice.rule
+    (2, 2, 1, 'coalesce.small("app", below="64MB", target="128MB")')
+    """
+    size = None if target is None else parse_bytes(target, least=1)
+    place, chosen = iceberg_root(location)
+    storage = _storage(place, storage_options, spark)
+    if is_table(storage):
+        table = open(place, spark=spark, storage_options=storage_options)
+        return advise_on("coalesce", table.state, table.files(), footer_bytes=0, target=size, listed=False)
+    survey = looks_at(storage, chosen, storage_options)(Asked(time_zone=_time_zone(spark)), None, {})
+    return advise_on(
+        survey.kind,
+        survey.version,
+        survey.files,
+        footer_bytes=survey.footer_bytes,
+        target=size,
+        left_out=len(survey.left_out),
+        listed=survey.kind == PARQUET,
+    )
 
 
 def _asked(

@@ -24,12 +24,15 @@ _NAMES: Final = (".parquet", ".parq", ".pq")
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file says of itself; `statistics` of its atomic columns, by their names in lower case."""
+    """What a file says of itself, in `length` bytes; `statistics` of its atomic columns, by their names in lower
+    case.
+    """
 
     file: StoredFile
     rows: int
     shape: Shape
     statistics: Mapping[str, ColumnStatistics]
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def _read(
     shape = shapes[key]
     if isinstance(shape, SchemaError):
         return _Unreadable(file.path, str(shape), True)
-    return Footer(file, metadata.num_rows, shape, _statistics(metadata, shape))
+    return Footer(file, metadata.num_rows, shape, _statistics(metadata, shape), metadata.serialized_size)
 
 
 def _begins_as_parquet(storage: Storage, path: str) -> bool:

@@ -146,8 +146,8 @@ def _called(fields: tuple[Field, ...], names: Mapping[int, set[str]]) -> tuple[F
     )
 
 
-def check_files(kind: str, storage: Storage, files: Sequence[DataFile], schema: Schema, *, every: bool) -> None:
-    """Refuse files whose columns have another id, or another name, than the table's."""
+def check_files(kind: str, storage: Storage, files: Sequence[DataFile], schema: Schema, *, every: bool) -> float:
+    """Refuse files whose columns have another id, or another name, than the table's; how long their footers are."""
     step = 1 if every else max(1, len(files) // _LOOKED_AT)
     footers = read_footers(storage, [StoredFile(f.path, f.bytes, 0) for f in files[::step]])
     reasons: dict[str, list[str]] = {}
@@ -157,6 +157,7 @@ def check_files(kind: str, storage: Storage, files: Sequence[DataFile], schema: 
             reasons.setdefault(wrong, []).extend(f.file.path for f in footers.read if f.shape is shape)
     if reasons:
         raise refused(kind, storage.root, [f"{reason} ({some(paths)})" for reason, paths in reasons.items()])
+    return sum(f.length for f in footers.read) / max(len(footers.read), 1)
 
 
 def _contradictions(held: Sequence[Field], wanted: Sequence[Field], has_ids: bool) -> list[str]:

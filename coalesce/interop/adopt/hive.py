@@ -56,6 +56,7 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
         left_out=(*found.left_out, *footers.left_out, *empty),
         ignored_columns=tuple(ignored),
         materialized=all(holds_all(footer, under) for footer in full),
+        footer_bytes=sum(f.length for f in full) / max(len(full), 1),
     )
 
 

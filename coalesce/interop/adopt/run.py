@@ -46,7 +46,7 @@ class Adoption:
         began = time.perf_counter()
         for attempt in range(_ATTEMPTS):
             try:
-                done = self._again() if _is_table(self.storage) else self._first()
+                done = self._again() if is_table(self.storage) else self._first()
             except CommitConflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -138,7 +138,8 @@ class Adoption:
                 self.storage.delete(path)
 
 
-def _is_table(storage: Storage) -> bool:
+def is_table(storage: Storage) -> bool:
+    """Whether a table of ours lies there."""
     try:
         Log(storage).newest()
     except TableNotFound:

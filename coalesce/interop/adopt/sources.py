@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from coalesce.errors import TableNotFound
 from coalesce.interop.adopt.delta import survey_delta
@@ -18,7 +18,7 @@ from coalesce.table.commit.log import Log
 _METADATA: Final = ".metadata.json"
 
 
-def iceberg_root(location: str | os.PathLike[str]) -> tuple[str | os.PathLike[str], str | None]:
+def iceberg_root(location: Any) -> tuple[Any, str | None]:
     """Where a table lies, and the metadata file that was named, if it was one of Iceberg's."""
     text = os.fspath(location) if isinstance(location, str | os.PathLike) else ""
     if not isinstance(text, str) or not text.endswith(_METADATA):

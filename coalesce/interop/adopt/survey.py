@@ -52,7 +52,8 @@ class Survey:
     """What a source has: every file in `listed`, and of those that were not known before the entries, in `files`.
 
     `version` is the table as it is to be, but for its manifests. `materialized` says that every file holds its
-    partition columns, and `state` is what the source itself calls the state that was looked at.
+    partition columns, and `state` is what the source itself calls the state that was looked at. A
+    footer takes about `footer_bytes`.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Survey:
     ignored_columns: Sequence[str] = ()
     materialized: bool = True
     state: str | None = None
+    footer_bytes: float = 0.0
 
 
 def some(paths: Sequence[str]) -> str:
