@@ -11,7 +11,7 @@ from coalesce.errors import InvalidArgument
 from coalesce.interop.adopt.result import AdoptResult
 from coalesce.interop.adopt.run import Adoption, is_table
 from coalesce.interop.adopt.sources import iceberg_root, looks_at
-from coalesce.interop.adopt.survey import PARQUET, Asked
+from coalesce.interop.adopt.survey import PARQUET, Asked, Packing
 from coalesce.interop.advise.advice import Advice
 from coalesce.interop.advise.choose import advise as advise_on
 from coalesce.model.rule import RuleRequest, parse_bytes
@@ -184,13 +184,13 @@ def advise(
     storage = _storage(place, storage_options, spark)
     if is_table(storage):
         table = open(place, spark=spark, storage_options=storage_options)
-        return advise_on("coalesce", table.state, table.files(), footer_bytes=0, target=size, listed=False)
+        return advise_on("coalesce", table.state, table.files(), packing=Packing(), target=size, listed=False)
     survey = looks_at(storage, chosen, storage_options)(Asked(time_zone=_time_zone(spark)), None, {})
     return advise_on(
         survey.kind,
         survey.version,
         survey.files,
-        footer_bytes=survey.footer_bytes,
+        packing=survey.packing,
         target=size,
         left_out=len(survey.left_out),
         listed=survey.kind == PARQUET,

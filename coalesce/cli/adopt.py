@@ -1,4 +1,4 @@
-"""Make a table of Parquet files, of a Delta or of an Iceberg table, where they lie; or take in what has changed there."""
+"""Make a table of Parquet files, or of a Delta or Iceberg table, where they lie; or take in what has changed there."""
 
 import argparse
 from dataclasses import asdict

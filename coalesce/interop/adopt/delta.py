@@ -95,7 +95,7 @@ def survey_delta(
     rows = _counts(storage, actions, listed)
     under = replace(version, current_spec_id=spec_id)
     files = [f for f in _entries(actions, list(listed), rows, under, columns, by) if f.path not in known and f.rows]
-    footer_bytes = check_files(_KIND, storage, files, columns, every=mode == "id")
+    packing = check_files(_KIND, storage, files, columns, every=mode == "id")
     return Survey(
         kind=DELTA,
         version=version,
@@ -104,7 +104,7 @@ def survey_delta(
         ignored_columns=tuple(ignored),
         materialized=not by,
         state=f"version {table.version()}",
-        footer_bytes=footer_bytes,
+        packing=packing,
     )
 
 

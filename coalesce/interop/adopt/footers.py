@@ -33,6 +33,7 @@ class Footer:
     shape: Shape
     statistics: Mapping[str, ColumnStatistics]
     length: int = 0
+    codec: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,9 @@ def _read(
     shape = shapes[key]
     if isinstance(shape, SchemaError):
         return _Unreadable(file.path, str(shape), True)
-    return Footer(file, metadata.num_rows, shape, _statistics(metadata, shape), metadata.serialized_size)
+    return Footer(
+        file, metadata.num_rows, shape, _statistics(metadata, shape), metadata.serialized_size, _codec(metadata)
+    )
 
 
 def _begins_as_parquet(storage: Storage, path: str) -> bool:
@@ -116,6 +119,13 @@ def _shape(schema: pa.Schema, parquet: pq.ParquetSchema) -> Shape | SchemaError:
         return shape_of(schema, parquet)
     except SchemaError as error:
         return error
+
+
+def _codec(metadata: pq.FileMetaData) -> str:
+    """What its first column is packed with."""
+    if not metadata.num_row_groups or not metadata.num_columns:
+        return ""
+    return str(metadata.row_group(0).column(0).compression)
 
 
 # --- statistics --------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from coalesce.errors import SchemaError, UnsupportedFeature
 from coalesce.interop.adopt.columns import common_type, numbered
 from coalesce.interop.adopt.footers import read_footers
 from coalesce.interop.adopt.new_version import with_columns
-from coalesce.interop.adopt.survey import Asked, some
+from coalesce.interop.adopt.packing import packing_of
+from coalesce.interop.adopt.survey import Asked, Packing, some
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema, all_fields, children
 from coalesce.model.spec import FIRST_PARTITION_FIELD_ID, PartitionField, Spec
@@ -146,8 +147,8 @@ def _called(fields: tuple[Field, ...], names: Mapping[int, set[str]]) -> tuple[F
     )
 
 
-def check_files(kind: str, storage: Storage, files: Sequence[DataFile], schema: Schema, *, every: bool) -> float:
-    """Refuse files whose columns have another id, or another name, than the table's; how long their footers are."""
+def check_files(kind: str, storage: Storage, files: Sequence[DataFile], schema: Schema, *, every: bool) -> Packing:
+    """Refuse files whose columns have another id, or another name, than the table's; and say how they are packed."""
     step = 1 if every else max(1, len(files) // _LOOKED_AT)
     footers = read_footers(storage, [StoredFile(f.path, f.bytes, 0) for f in files[::step]])
     reasons: dict[str, list[str]] = {}
@@ -157,7 +158,7 @@ def check_files(kind: str, storage: Storage, files: Sequence[DataFile], schema: 
             reasons.setdefault(wrong, []).extend(f.file.path for f in footers.read if f.shape is shape)
     if reasons:
         raise refused(kind, storage.root, [f"{reason} ({some(paths)})" for reason, paths in reasons.items()])
-    return sum(f.length for f in footers.read) / max(len(footers.read), 1)
+    return packing_of(footers.read)
 
 
 def _contradictions(held: Sequence[Field], wanted: Sequence[Field], has_ids: bool) -> list[str]:

@@ -9,6 +9,7 @@ from coalesce.interop.adopt.directories import Candidate, Found, find_files, inf
 from coalesce.interop.adopt.entries import entry_of, holds_all, scanned
 from coalesce.interop.adopt.footers import Footer, read_footers
 from coalesce.interop.adopt.new_version import first_version, with_columns
+from coalesce.interop.adopt.packing import packing_of
 from coalesce.interop.adopt.survey import PARQUET, Asked, LeftOut, Seen, Survey, some
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
@@ -56,7 +57,7 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
         left_out=(*found.left_out, *footers.left_out, *empty),
         ignored_columns=tuple(ignored),
         materialized=all(holds_all(footer, under) for footer in full),
-        footer_bytes=sum(f.length for f in full) / max(len(full), 1),
+        packing=packing_of(full),
     )
 
 

@@ -91,7 +91,7 @@ def survey_iceberg(
         columns = as_files_call_them(storage, stubs, columns)
     version, columns, ignored, ids = _version(storage, asked, base, metadata, columns, wanted, doubtful)
     files = [_entry(path, entry, version.spec_by_id(ids[entry.spec_id]), version, columns) for path, entry in new]
-    footer_bytes = check_files(_KIND, storage, files, columns, every=doubtful)
+    packing = check_files(_KIND, storage, files, columns, every=doubtful)
     return Survey(
         kind=ICEBERG,
         version=version,
@@ -100,7 +100,7 @@ def survey_iceberg(
         ignored_columns=tuple(ignored),
         materialized=False,  # one that was migrated from Hive has partition columns in its metadata only
         state=f"snapshot {metadata.current_snapshot_id} of {metadata_file}",
-        footer_bytes=footer_bytes,
+        packing=packing,
     )
 
 

@@ -47,13 +47,26 @@ class Asked:
     time_zone: str = "UTC"
 
 
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How much of a file is rows: not its `footer`, nor what is `fixed`; and the rest shrinks by `factor`."""
+
+    footer: float = 0.0
+    fixed: float = 0.0
+    factor: float = 1.0
+
+    def payload(self, size: int, rows: int) -> float:
+        """What the rows of a file would take in a larger one."""
+        return max((size - self.footer - self.fixed) * self.factor, float(rows))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
     """What a source has: every file in `listed`, and of those that were not known before the entries, in `files`.
 
     `version` is the table as it is to be, but for its manifests. `materialized` says that every file holds its
-    partition columns, and `state` is what the source itself calls the state that was looked at. A
-    footer takes about `footer_bytes`.
+    partition columns, and `state` is what the source itself calls the state that was looked at. `packing` tells
+    how much of the files is rows.
     """
 
     kind: str
@@ -64,7 +77,7 @@ class Survey:
     ignored_columns: Sequence[str] = ()
     materialized: bool = True
     state: str | None = None
-    footer_bytes: float = 0.0
+    packing: Packing = Packing()
 
 
 def some(paths: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from posixpath import dirname
 from typing import Final
 
+from coalesce.interop.adopt.survey import Packing
 from coalesce.interop.advise.advice import Advice, lies
 from coalesce.interop.advise.estimate import Estimate, compacted, looked_at
 from coalesce.model.datafile import DataFile
@@ -16,6 +17,8 @@ from coalesce.table.engine import DEFAULT_TARGET_FILE_BYTES
 
 # Files of this share of the target, on average, are large enough: fields beyond those that this takes are left alone.
 _ENOUGH: Final = 0.25
+# So many times as many files without sharing as with it are worth a rule.
+_MANY: Final = 1.25
 _SHARES: Final = (("least", 0.0), ("10%", 0.1), ("half", 0.5), ("90%", 0.9), ("99%", 0.99), ("greatest", 1.0))
 
 
@@ -24,7 +27,7 @@ def advise(
     version: Version,
     files: Sequence[DataFile],
     *,
-    footer_bytes: float,
+    packing: Packing,
     target: int | None = None,
     left_out: int = 0,
     listed: bool = True,
@@ -32,7 +35,7 @@ def advise(
     """What to do with these files, which lie as a version of their columns and partition fields would have them."""
     wanted = DEFAULT_TARGET_FILE_BYTES if target is None else target
     below = max(wanted // 2, 1)
-    share, estimate, tried = _chosen(version, files, wanted, below)
+    share, estimate, tried = _chosen(version, files, wanted, below, packing)
     partitions, sizes = _sizes(version, files)
     size = sum(f.bytes for f in files)
     # A footer of a shared file says about as much, and its entry lists the partitions that are inside.
@@ -49,12 +52,12 @@ def advise(
         share=share,
         below=below,
         target=wanted,
-        now=lies(len(files), directories, size, len(files) * footer_bytes, listed=listed),
+        now=lies(len(files), directories, size, len(files) * packing.footer, listed=listed),
         after=lies(
             len(after),
             estimate.directories,
             sum(f.bytes for f in after),
-            len(after) * footer_bytes + entries,
+            len(after) * packing.footer + entries,
             listed=False,
         ),
         moved_bytes=estimate.moved,
@@ -69,26 +72,30 @@ _Tried = list[tuple[tuple[str, ...], Estimate]]
 
 
 def _chosen(
-    version: Version, files: Sequence[DataFile], target: int, below: int
+    version: Version, files: Sequence[DataFile], target: int, below: int, packing: Packing
 ) -> tuple[tuple[str, ...], Estimate, _Tried]:
     """The last fields on which to share: as few as make files large enough, else those that leave the fewest files."""
     names = [f.name for f in version.spec.fields]
-    tried: _Tried = [((), _with(version, files, keep_all(), target))]
+    tried: _Tried = [((), _with(version, files, keep_all(), target, packing))]
     for number in range(1, len(names) + 1):
         fields = tuple(names[-number:])
-        estimate = _with(version, files, small(*fields, below=below), target)
+        estimate = _with(version, files, small(*fields, below=below), target, packing)
         tried.append((fields, estimate))
         if estimate.mean >= _ENOUGH * target:
             break
-    large = next(((f, e) for f, e in tried if e.mean >= _ENOUGH * target), None)
-    fields, estimate = min(tried, key=lambda t: (len(t[1].files), len(t[0]))) if large is None else large
+    # However large files are on average: if there are many fewer with sharing, many are small.
+    alone, shared = tried[0], tried[1:]
+    if all(len(alone[1].files) <= _MANY * len(e.files) for _, e in shared):
+        return *alone, tried
+    large = next((t for t in shared if t[1].mean >= _ENOUGH * target), None)
+    fields, estimate = min(shared, key=lambda t: (len(t[1].files), len(t[0]))) if large is None else large
     return fields, estimate, tried
 
 
-def _with(version: Version, files: Sequence[DataFile], rule: RuleRequest, target: int) -> Estimate:
+def _with(version: Version, files: Sequence[DataFile], rule: RuleRequest, target: int, packing: Packing) -> Estimate:
     resolved = resolve(rule, version.current_rule_id, version.spec, version.schema)
     others = tuple(r for r in version.rules if r.rule_id != resolved.rule_id)
-    return compacted(replace(version, rules=(*others, resolved)), files, target)
+    return compacted(replace(version, rules=(*others, resolved)), files, target, packing)
 
 
 def _sizes(version: Version, files: Sequence[DataFile]) -> tuple[int, list[int]]:

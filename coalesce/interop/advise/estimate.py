@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
+from uuid import uuid4
 
 import numpy as np
 
+from coalesce.interop.adopt.survey import Packing
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import from_files
+from coalesce.model.spec import LogicalTuple
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.plan import make_plan
@@ -42,8 +45,13 @@ class Estimate:
         return sum(f.bytes for f in self.files) / max(len(self.files), 1)
 
 
-def compacted(version: Version, files: Sequence[DataFile], target: int) -> Estimate:
-    """What `compact` would leave of a table with these files and the rule of the version."""
+def compacted(version: Version, files: Sequence[DataFile], target: int, packing: Packing) -> Estimate:
+    """What `compact` would leave of a table with these files and the rule of the version.
+
+    Files that are there have the size they have; those that would be written, what the rows take without the rest.
+    """
+    payload = {f.path: packing.payload(f.bytes, f.rows) for f in files}
+    beside = packing.footer + packing.fixed
     now = [replace(f, first_row_id=0, added_version=0, statistics={}) for f in files]
     names = count()
     done: set[str] = set()  # of which nothing more can be said
@@ -55,7 +63,7 @@ def compacted(version: Version, files: Sequence[DataFile], target: int) -> Estim
         if not jobs:
             break
         gone = {path for job in jobs for path in planned.paths(job.files)}
-        new = [file for job in jobs for file in _files(planned, job, target, names, done)]
+        new = [file for job in jobs for file in _files(planned, job, payload, beside, target, names, done)]
         moved += sum(job.bytes for job in jobs)
         now = [f for f in now if f.path not in gone] + new
     return Estimate(now, moved)
@@ -83,20 +91,33 @@ def looked_at(version: Version, files: Sequence[DataFile]) -> Held:
                 first_row_id=0,
             )
         )
-    there = replace(version, manifests=tuple(refs))
+    # Under an id of its own: planners remember what a commit's manifests are.
+    there = replace(version, manifests=tuple(refs), commit_id=uuid4().hex)
     return held(make_plan(there, TRUE, lambda wanted: iter([indexes[ref.path] for ref in wanted])))
 
 
-def _files(planned: Held, job: Job, target: int, names: "count[int]", done: set[str]) -> list[DataFile]:
-    """The files that a job would leave."""
+def _files(
+    planned: Held,
+    job: Job,
+    payload: dict[str, float],
+    beside: float,
+    target: int,
+    names: "count[int]",
+    done: set[str],
+) -> list[DataFile]:
+    """The files that a job would leave, and in `payload` what their rows take."""
     arrangement, version = job.arrangement, planned.version
+    total = sum(payload[path] for path in planned.paths(job.files))
+    per_row = total / max(int(planned.rows[job.files].sum()), 1)
     if arrangement is not None:
-        return [
-            _file(version, f"estimated/{next(names)}", file, arrangement.tuples, arrangement.bytes_per_row)
+        made = [
+            _file(version, f"estimated/{next(names)}", file, arrangement.tuples, int(file.rows * per_row + beside))
             for file in arrangement.files
         ]
+        payload |= {file.path: file.rows * per_row for file in made}
+        return made
     # What their rows hold is not known: as many as their bytes would fill.
-    rows, size = int(planned.rows[job.files].sum()), int(planned.live_bytes[job.files].sum())
+    rows, size = int(planned.rows[job.files].sum()), int(total)
     number = max(1, round(size / target))
     paths = [f"estimated/{next(names)}" for _ in range(number)]
     done.update(paths)
@@ -106,17 +127,15 @@ def _files(planned: Held, job: Job, target: int, names: "count[int]", done: set[
     ]
 
 
-def _file(
-    version: Version, path: str, planned: PlannedFile, tuples: Sequence[tuple[object, ...]], bytes_per_row: float
-) -> DataFile:
+def _file(version: Version, path: str, planned: PlannedFile, tuples: Sequence[LogicalTuple], size: int) -> DataFile:
     return DataFile(
         path=path,
         spec_id=version.current_spec_id,
         rows=planned.rows,
-        bytes=max(1, int(planned.rows * bytes_per_row)),
+        bytes=max(1, size),
         rule_id=version.current_rule_id,
         physical_key=planned.physical_key,
-        tuples=tuple(tuples[s.index] for s in planned.slices),  # type: ignore[misc]
+        tuples=tuple(tuples[s.index] for s in planned.slices),
         tuple_rows=tuple(s.rows for s in planned.slices),
         complete=True,
         first_row_id=0,
