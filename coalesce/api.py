@@ -134,6 +134,7 @@ def adopt(
     `TableNotFound` where there is nothing to adopt, `SchemaError` and `StorageError` for files that do not go together
     or cannot be read, with their names, and `UnsupportedFeature` for a table that cannot be adopted.
 
+    >>> import os, pyarrow.parquet as pq
     >>> for app in ("web", "tiny"):
     ...     os.makedirs(f"lake/app={app}")
     ...     pq.write_table(pa.table({"n": [1, 2]}), f"lake/app={app}/part-0.parquet")
@@ -172,6 +173,7 @@ def advise(
 
     Raises what `adopt` raises.
 
+    >>> import os, pyarrow.parquet as pq
     >>> for app in ("web", "tiny"):
     ...     os.makedirs(f"logs/app={app}")
     ...     pq.write_table(pa.table({"n": [1, 2]}), f"logs/app={app}/part-0.parquet")

@@ -234,7 +234,7 @@ def as_given(given: Schema, fields: Sequence[Field], kinds: Sequence[Kind]) -> t
     wanted = []
     for field in given:
         held = found.get(field.name.lower())
-        bare = _without_ids(field)
+        bare = without_ids(field)
         both = bare if held is None else _common(bare, held)
         if held is not None and (both is None or _bare_text(both) != _bare_text(bare)):
             raise SchemaError(
@@ -245,14 +245,15 @@ def as_given(given: Schema, fields: Sequence[Field], kinds: Sequence[Kind]) -> t
     return tuple(wanted)
 
 
-def _without_ids(field: Field) -> Field:
+def without_ids(field: Field) -> Field:
+    """The field, and those inside of it, without the ids that they have."""
     match field.type:
         case StructType(fields):
-            type_: Type = StructType(tuple(map(_without_ids, fields)))
+            type_: Type = StructType(tuple(map(without_ids, fields)))
         case ListType(element):
-            type_ = ListType(_without_ids(element))
+            type_ = ListType(without_ids(element))
         case MapType(key, value):
-            type_ = MapType(_without_ids(key), _without_ids(value))
+            type_ = MapType(without_ids(key), without_ids(value))
         case _:
             type_ = field.type
     return replace(field, id=_NO_ID, type=type_)

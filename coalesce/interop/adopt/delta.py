@@ -132,9 +132,7 @@ def _columns(table: Any, mode: str) -> tuple[Schema, list[str]]:
     if mode not in ("none", "name", "id"):
         reasons.append(f"its columns are mapped by {mode!r}")
     if "deletionVectors" in (protocol.reader_features or ()):
-        vectors = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()))
-        if vectors:
-            reasons.append(f"rows of {vectors:,} of its files were deleted by vectors; purge them first (REORG TABLE)")
+        reasons += _vectors(table)
     fields = json.loads(table.schema().to_json())["fields"]
     if _CHANGES in json.dumps(fields):
         reasons.append("types of its columns were changed")
@@ -142,6 +140,15 @@ def _columns(table: Any, mode: str) -> tuple[Schema, list[str]]:
         return numbered([_field(f, mode != "none") for f in fields]), reasons
     except SchemaError as error:
         return Schema(()), [*reasons, str(error).rstrip(".")]
+
+
+def _vectors(table: Any) -> list[str]:
+    try:
+        vectors = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()))
+    except Exception as error:  # noqa: BLE001 - a vector that cannot be read deletes rows all the same
+        return [f"its deletion vectors cannot be read ({str(error).rstrip('.')})"]
+    told = f"rows of {vectors:,} of its files were deleted by vectors; purge them first (REORG TABLE … APPLY (PURGE))"
+    return [told] if vectors else []
 
 
 def _field(said: Mapping[str, Any], mapped: bool) -> Field:

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from coalesce.errors import SchemaError, UnsupportedFeature
-from coalesce.interop.adopt.columns import common_type, numbered
+from coalesce.interop.adopt.columns import common_type, numbered, without_ids
 from coalesce.interop.adopt.footers import read_footers
 from coalesce.interop.adopt.new_version import with_columns
 from coalesce.interop.adopt.packing import packing_of
@@ -87,9 +87,9 @@ def again(kind: str, root: str, base: Version, columns: Schema, *, by_id: bool) 
             if taken:
                 ignored.append(field.name)
             else:
-                new.append(field if by_id else replace(field, id=0))
+                new.append(field if by_id else without_ids(field))
             continue
-        type_ = common_type(known.type, field.type)
+        type_ = common_type(known.type, field.type if by_id else without_ids(field).type)
         if type_ is None:
             reason = f"its column {field.name!r} is {field.type} now, and was {known.type} when it was adopted"
             raise refused(kind, root, [reason])

@@ -13,6 +13,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 from pyiceberg.typedef import Record
+from pyiceberg.types import StringType, TimeType
 
 import coalesce
 from coalesce.errors import NotInstalled, UnsupportedFeature
@@ -71,7 +72,7 @@ def test_the_same_rows(iceberg: Table) -> None:
     assert table.count("app = 'a'") == 2
     assert len(table.files("app = 'x/y'")) == 1
     assert len(table.files("n = 3")) == 1
-    assert len(table.files("f > 100")) == 2  # NaN is above everything, where it is not known that there is none
+    assert table.scan("f > 100").to_arrow().num_rows == 2  # NaN is above everything
     assert list(table.check(deep=True)) == []
     table.evolve(add="app")
     table.set_rule(coalesce.small("app"))
@@ -85,7 +86,7 @@ def test_again_and_by_its_metadata_file(iceberg: Table) -> None:
     location = iceberg.metadata_location.removeprefix("file://")
     assert coalesce.adopt(location).files_added == 6
     with iceberg.update_schema() as schema:
-        schema.add_column("more", "string")  # type: ignore[arg-type]
+        schema.add_column("more", StringType())
     iceberg.append(ROWS.slice(2, 1).append_column("more", pa.array(["m"])))
     iceberg.delete("app = 'b'")
     done = coalesce.adopt(place(iceberg))
@@ -158,14 +159,14 @@ def test_what_is_refused(iceberg: Table, monkeypatch: pytest.MonkeyPatch) -> Non
         patched.setitem(sys.modules, "pyiceberg.table", None)
         with pytest.raises(NotInstalled, match=r"is an Iceberg table.*pip install"):
             coalesce.adopt(place(iceberg))
-    newest = sorted((place(iceberg) / "metadata").glob("*.metadata.json"))[-1]
+    newest = max((place(iceberg) / "metadata").glob("*.metadata.json"))
     other = newest.with_name(newest.name[:6] + "0" * 8 + newest.name[14:])
     other.write_bytes(newest.read_bytes())
     with pytest.raises(UnsupportedFeature, match="only its catalog knows"):
         coalesce.adopt(place(iceberg))
     other.unlink()
     with iceberg.update_schema() as schema:
-        schema.add_column("t", "time")  # type: ignore[arg-type]
+        schema.add_column("t", TimeType())
     with pytest.raises(UnsupportedFeature, match="column 't' is time"):
         coalesce.adopt(place(iceberg))
     with iceberg.update_schema() as schema:
@@ -176,6 +177,11 @@ def test_what_is_refused(iceberg: Table, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_delete_files_are_refused(iceberg: Table) -> None:
     """Their rows would come back."""
     deletes = pa.table({"file_path": ["x"], "pos": [0]})
-    add(iceberg, deletes, Record(date(2026, 5, 1)), DataFileContent.POSITION_DELETES)
+    add(
+        iceberg,
+        deletes,
+        Record(date(2026, 5, 1).toordinal() - date(1970, 1, 1).toordinal()),
+        DataFileContent.POSITION_DELETES,
+    )
     with pytest.raises(UnsupportedFeature, match="deleted by 1 delete files"):
         coalesce.adopt(place(iceberg))
