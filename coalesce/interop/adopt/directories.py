@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from coalesce.errors import SchemaError
+from coalesce.errors import CorruptMetadata, SchemaError, StorageError
 from coalesce.interop.adopt.survey import LeftOut, some
+from coalesce.manifest.paths import check_data_path
 from coalesce.model.types import DATE, INT32, INT64, STRING, AtomicType, Value
 from coalesce.predicate.coercion import cast_value
 from coalesce.storage.base import Storage, StoredFile
@@ -54,6 +55,7 @@ def find_files(storage: Storage) -> Found:
         segments = file.path.split("/")
         if is_own(file.path) or segments[0] in _OURS:
             continue
+        _check_path(file.path, storage.root)
         hidden = next((s for s in segments if _is_hidden(s)), None)
         if hidden is not None:
             left_out.append(LeftOut(file.path, f"{hidden!r} is a name of files that are no data, or not finished"))
@@ -63,6 +65,15 @@ def find_files(storage: Storage) -> Found:
             candidates.append(_candidate(file, segments[:-1]))
     _check_same_columns(candidates)
     return Found(candidates, left_out)
+
+
+def _check_path(path: str, root: str) -> None:
+    try:
+        check_data_path(path, root)
+    except CorruptMetadata:
+        raise StorageError(
+            f"a table cannot have a file called {path!r}: no backslash, no scheme and no `~` in front; rename it."
+        ) from None
 
 
 def _is_hidden(segment: str) -> bool:

@@ -20,7 +20,7 @@ def main(path: str, number: int) -> None:
             os.kill(os.getpid(), 9)
         return created(self, name, data)
 
-    LocalStorage.put_if_absent = dying  # type: ignore[method-assign]
+    setattr(LocalStorage, "put_if_absent", dying)  # noqa: B010 - a method of ours in the place of its own
     coalesce.adopt(Path(path))
 
 

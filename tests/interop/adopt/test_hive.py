@@ -218,6 +218,9 @@ def test_a_column_of_directories_and_files(tmp_path: Path) -> None:
     assert table.schema.names == ("app", "n")
     assert rows_of(table.scan().to_arrow()) == rows_of(pa.table({"app": ["a", "a", "b", "b"], "n": [1, 2, 1, 2]}))
     assert table.count("app = 'other'") == 0
+    assert list(table.check(deep=True)) == []
+    table.repair()
+    assert table.count("app = 'other'") == 0
     lay(tmp_path / "f", {"x=1/x.parquet": pa.table({"x": [1.0]})})
     with pytest.raises(SchemaError, match="floating-point column that lies in the files, too"):
         coalesce.adopt(tmp_path / "f", schema=pa.schema([("x", pa.float64())]))
@@ -274,6 +277,15 @@ def test_a_required_column_has_to_be_known_so(tmp_path: Path) -> None:
         coalesce.adopt(tmp_path, schema=required)
     lay(tmp_path, {"a.parquet": pa.table({"n": [1, 2]})})
     assert coalesce.adopt(tmp_path, schema=required).table.schema.field("n").required
+
+
+def test_names_that_no_entry_may_have(tmp_path: Path) -> None:
+    """Refused with the name; odd characters that are only odd are names as good as any."""
+    lay(tmp_path, {"a=1/ x y#?&é%41.parquet": TWO})
+    assert coalesce.adopt(tmp_path).table.scan("a = 1").to_arrow().num_rows == 2
+    lay(tmp_path / "other", {"back\\slash.parquet": TWO})
+    with pytest.raises(StorageError, match="cannot have a file called"):
+        coalesce.adopt(tmp_path / "other")
 
 
 def test_nothing_to_adopt(tmp_path: Path) -> None:

@@ -14,19 +14,18 @@ from coalesce.cli.command import run
 from coalesce.errors import SpecError, TableNotFound
 from tests.interop.adopt.lakes import digest, lay
 
-RANDOM = np.random.default_rng(3)
 
-
-def rows(count: int) -> pa.Table:
-    """So many rows of numbers and short texts."""
+def rows(count: int, number: int = 0) -> pa.Table:
+    """So many rows of numbers and short texts, other ones for each number."""
+    random = np.random.default_rng(number)
     texts = [f"n{i % 17}" for i in range(count)]
-    return pa.table({"k": RANDOM.integers(0, 1 << 40, count), "amount": RANDOM.random(count), "note": texts})
+    return pa.table({"k": random.integers(0, 1 << 40, count), "amount": random.random(count), "note": texts})
 
 
 def lake(root: Path, days: int, apps: int, size: Callable[[int], int]) -> Path:
     """A day's apps, of which every fifth has two files."""
     files = {
-        f"dt=2026-05-{day + 1:02}/app=app-{app}/part-{part}.parquet": rows(size(app))
+        f"dt=2026-05-{day + 1:02}/app=app-{app}/part-{part}.parquet": rows(size(app), (day * apps + app) * 2 + part)
         for day in range(days)
         for app in range(apps)
         for part in range(1 + (app % 5 == 0))
@@ -37,7 +36,7 @@ def lake(root: Path, days: int, apps: int, size: Callable[[int], int]) -> Path:
 SHAPES: dict[str, tuple[int, int, Callable[[int], int], str]] = {
     "tiny": (3, 60, lambda app: 1 + app % 9, "64KB"),
     "tiny, all in one": (3, 60, lambda app: 1 + app % 9, "128MB"),
-    "skewed": (3, 30, lambda app: int(12_000 / (1 + app)) + 1, "256KB"),
+    "skewed": (3, 40, lambda app: int(12_000 / (1 + app)) + 1, "1MB"),
     "even": (2, 20, lambda _: 1_500, "256KB"),
     "large already": (2, 3, lambda _: 20_000, "64KB"),
 }
@@ -46,8 +45,8 @@ SHAPES: dict[str, tuple[int, int, Callable[[int], int], str]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_estimate_is_what_compact_makes(tmp_path: Path, shape: str) -> None:
     """Files after within a tenth, by the same arithmetic; nothing is written for it."""
-    *laid, target = SHAPES[shape]
-    lake(tmp_path, *laid)
+    days, apps, size, target = SHAPES[shape]
+    lake(tmp_path, days, apps, size)
     before = digest(tmp_path)
     advice = coalesce.advise(tmp_path, target=target)
     assert digest(tmp_path) == before
