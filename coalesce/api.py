@@ -146,9 +146,9 @@ def adopt(
     >>> coalesce.adopt("lake").committed
     False
     """
-    asked, given = _asked(schema, partition_by, rule, properties, scan, spark)
     place, chosen = iceberg_root(location)
     storage = _storage(place, storage_options, spark)
+    asked, given = _asked(schema, partition_by, rule, properties, scan, spark)
     return Adoption(
         storage=storage,
         look=looks_at(storage, chosen, storage_options),
@@ -181,9 +181,9 @@ def advise(
     >>> advice.partitions, advice.now.files, advice.after.files, advice.rule
     (2, 2, 1, 'coalesce.small("app", below="64MB", target="128MB")')
     """
-    size = None if target is None else parse_bytes(target, least=1)
     place, chosen = iceberg_root(location)
     storage = _storage(place, storage_options, spark)
+    size = None if target is None else parse_bytes(target, least=1)
     if is_table(storage):
         table = open(place, spark=spark, storage_options=storage_options)
         return advise_on("coalesce", table.state, table.files(), packing=Packing(), target=size, listed=False)

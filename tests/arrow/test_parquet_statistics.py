@@ -75,7 +75,12 @@ def test_nan_unsigned_old_timestamps_and_none(tmp_path: Path) -> None:
     """NaN is above every bound; 12-byte timestamps have none; a file without statistics is kept."""
     nan = float("nan")
     rows = pa.table(
-        {"f": [1.0, nan], "g": [nan, nan], "u": pa.array([1, 2**32 - 1], pa.uint32()), "t": [datetime(2026, 5, 1)] * 2}
+        {
+            "f": [1.0, nan],
+            "g": [nan, nan],
+            "u": pa.array([2**31 + 1, 2**32 - 1], pa.uint32()),
+            "t": [datetime(2026, 5, 1)] * 2,
+        }
     )
     pq.write_table(rows, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     pq.write_table(

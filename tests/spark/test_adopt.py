@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.transforms import IdentityTransform
 
 import coalesce
 from tests.fast import FAST
@@ -180,3 +184,41 @@ def test_a_stream_begins_with_what_was_adopted(
         )
         query.awaitTermination()
         assert spark.table(f"adopted_{number}").count() == expected, starting
+
+
+def test_delta_and_iceberg_tables(spark: "SparkSession", tmp_path: Path) -> None:
+    """The rows that their own readers give, through Spark, before and after jobs have compacted them."""
+    rows = pa.table(
+        {
+            "app": ["a", "b", "x/y", None],
+            "dt": [date(2026, 5, 1)] * 3 + [date(2026, 5, 2)],
+            "n": [1, 2, 3, 4],
+            "ts": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
+            "st": [{"a": 1, "l": [{"q": 1}]}] * 4,
+        }
+    )
+    write_deltalake(tmp_path / "delta", rows, partition_by=["dt", "app"])
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    iceberg = catalog.create_table("db.t", rows.schema)
+    with iceberg.update_spec() as spec:
+        spec.add_field("app", IdentityTransform())
+    iceberg.append(rows)
+    with iceberg.update_schema() as schema:
+        schema.rename_column("n", "number")
+    expected = {
+        tmp_path / "delta": DeltaTable(tmp_path / "delta").to_pyarrow_table(),
+        tmp_path / "db/t": iceberg.scan().to_arrow(),
+    }
+    for place, theirs in expected.items():
+        table = coalesce.adopt(place, rule=coalesce.small("app"), spark=spark).table
+        columns = theirs.column_names
+        assert rows_of(table.read().toArrow().select(columns)) == rows_of(theirs)
+        number = "number" if "number" in columns else "n"
+        assert table.read().where(f"{number} = 3 AND app = 'x/y'").count() == 1
+        by_jobs(table, spark).delete(f"abs({number}) = 3")
+        table.compact()
+        left = theirs.filter(pc.not_equal(theirs.column(number), 3))
+        assert rows_of(table.read().toArrow().select(columns)) == rows_of(left)
+        assert rows_of(table.scan().to_arrow().select(columns)) == rows_of(left)
+        assert list(table.check(deep=True)) == []

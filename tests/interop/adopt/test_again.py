@@ -1,5 +1,6 @@
 """Adopting again: what is new comes in, what is gone goes, in one commit; what the table has let go of stays out."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,8 @@ def test_what_was_let_go_of_is_not_new(lake: Path) -> None:
     before = rows_of(table.scan().to_arrow())
     done = coalesce.adopt(lake)
     assert (done.committed, done.passed_over) == (False, 3)
+    os.utime(lake / "app=b/x.parquet", (1, 1))
+    assert (coalesce.adopt(lake).committed, table.refresh().count()) == (False, 4)
     lay(lake, {"app=a/new.parquet": pa.table({"n": [7]})})
     done = coalesce.adopt(lake)
     assert (done.files_added, done.passed_over) == (1, 3)
