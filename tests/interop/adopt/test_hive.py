@@ -12,7 +12,9 @@ import pytest
 import coalesce
 from coalesce.errors import SchemaError, StorageError, TableNotFound
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS
+from coalesce.storage import open_storage
 from tests.interop.adopt.lakes import NULL, digest, lay, rows_of
+from tests.s3 import S3Location
 
 TWO = pa.table({"n": [1, 2], "s": ["x", "é"]})
 
@@ -346,3 +348,21 @@ def test_files_of_a_committed_adoption_outlive_a_failed_one(tmp_path: Path, monk
     assert digest(tmp_path) == before
     assert coalesce.adopt(tmp_path).files_added == 1
     assert pq.read_metadata(tmp_path / "app=b/x.parquet").num_rows == 2
+
+
+def test_in_an_object_store(tmp_path: Path, s3_location: S3Location) -> None:
+    """Names are literal there, too, and nothing is written outside of `_coalesce`."""
+    storage = open_storage(s3_location.location, options=s3_location.options)
+    lay(tmp_path, {"app=a%2Fb/x y.parquet": TWO, f"app={NULL}/x.parquet": TWO, "app=é/x.parquet": TWO})
+    for path in sorted(tmp_path.rglob("*.parquet")):
+        storage.put_if_absent(str(path.relative_to(tmp_path)), path.read_bytes())
+    before = [file.path for file in storage.list("")]
+    done = coalesce.adopt(s3_location.location, rule=coalesce.small("app"), storage_options=s3_location.options)
+    assert [file.path for file in storage.list("") if not file.path.startswith("_coalesce/")] == before
+    assert {p.values["app"] for p in done.table.partitions()} == {"a/b", None, "é"}
+    assert done.table.scan("app = 'é' AND n = 2").to_arrow().num_rows == 1
+    done.table.compact()
+    assert done.table.count() == 6
+    storage.delete("app=é/x.parquet")
+    again = coalesce.adopt(s3_location.location, storage_options=s3_location.options)
+    assert (again.committed, again.passed_over) == (False, 2)
