@@ -5,7 +5,7 @@ those: jobs keep there what they have not finished, and tables of every kind the
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,9 +47,15 @@ class Found:
         """The columns that the directories have, as the first file's are written."""
         return self.candidates[0].names if self.candidates else ()
 
+    def only(self, paths: Container[str]) -> "Found":
+        """Some of the data files; SchemaError if their directories do not have the same columns."""
+        kept = [c for c in self.candidates if c.file.path in paths]
+        _check_same_columns(kept)
+        return Found(kept, self.left_out)
+
 
 def find_files(storage: Storage) -> Found:
-    """Every file below the root; SchemaError if their directories do not have the same columns."""
+    """Every file below the root."""
     candidates, left_out = [], []
     for file in storage.list(""):
         segments = file.path.split("/")
@@ -63,7 +69,6 @@ def find_files(storage: Storage) -> Found:
             left_out.append(LeftOut(file.path, "it is empty"))
         else:
             candidates.append(_candidate(file, segments[:-1]))
-    _check_same_columns(candidates)
     return Found(candidates, left_out)
 
 

@@ -8,11 +8,13 @@ from coalesce.interop.adopt.columns import Kind, as_given, check_typed, common_t
 from coalesce.interop.adopt.directories import Candidate, Found, find_files, inferred_type, value_of
 from coalesce.interop.adopt.entries import entry_of, holds_all, scanned
 from coalesce.interop.adopt.footers import Footer, read_footers
+from coalesce.interop.adopt.foreign import make_spec
 from coalesce.interop.adopt.new_version import first_version, with_columns
 from coalesce.interop.adopt.packing import packing_of
 from coalesce.interop.adopt.survey import PARQUET, Asked, LeftOut, Seen, Survey, some
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec, parse_partition_fields
+from coalesce.model.transforms import Identity
 from coalesce.model.types import FLOATING, AtomicType, Field, Value, is_atomic
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
@@ -27,6 +29,7 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
     new = [c for c in found.candidates if known.get(c.file.path) != listed[c.file.path]]
     footers = read_footers(storage, [c.file for c in new])
     taken = {f.file.path for f in footers.read}
+    found = found.only(taken | known.keys())
     by_path = {c.file.path: c for c in new if c.file.path in taken}
     if base is None and not taken:
         raise TableNotFound(f"there is nothing to adopt at {storage.root}: of its files, none is Parquet.")
@@ -41,7 +44,8 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
     check_typed(kinds, frozenset(f.physical_name.lower() for f in version.schema) - {n.lower() for n in found.names})
     _check_required(version, footers.read)
     under = _under(version, found)
-    told = {path: _told(candidate, _named(under, found), asked) for path, candidate in by_path.items()}
+    named = _named(under, found)
+    told = {path: _told(candidate, named, asked) for path, candidate in by_path.items()}
     _check_floats(version, footers.read, told)
     full = [f for f in footers.read if f.rows]
     entries = [entry_of(footer, told[footer.file.path], under) for footer in full]
@@ -83,8 +87,16 @@ def _first(asked: Asked, found: Found, kinds: Sequence[Kind]) -> Version:
         schema = numbered([replace(by_name[name], id=by_name[name].id if name not in own else 0) for name in names])
     else:
         schema = numbered(_in_place(kinds, fields, beside))
-    by = [f"`{name.replace('`', '``')}`" for name in found.names] if asked.partition_by is None else asked.partition_by
-    spec = Spec(0, parse_partition_fields(by, schema))
+    nested = [name for name in found.names if not is_atomic(schema.field(name).type)]
+    if nested:
+        raise SchemaError(
+            f"a directory's name cannot be {schema.field(nested[0]).type}: give {nested[0]!r} another type."
+        )
+    if asked.partition_by is None:
+        columns = [schema.field(name) for name in found.names]
+        spec = make_spec(0, [(column.id, Identity(), column.name) for column in columns], ())
+    else:
+        spec = Spec(0, parse_partition_fields(asked.partition_by, schema))
     missing = [name for name in found.names if spec_lacks(spec, schema, name)]
     if missing:
         raise SchemaError(

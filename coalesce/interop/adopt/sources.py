@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from coalesce.errors import TableNotFound
 from coalesce.interop.adopt.delta import survey_delta
 from coalesce.interop.adopt.hive import survey_directory
 from coalesce.interop.adopt.iceberg import survey_iceberg
@@ -13,7 +12,6 @@ from coalesce.interop.adopt.run import Look
 from coalesce.interop.adopt.survey import DELTA, ICEBERG, PARQUET, Asked, Seen, Survey
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
-from coalesce.table.commit.log import Log
 
 _METADATA: Final = ".metadata.json"
 
@@ -46,12 +44,3 @@ def looks_at(storage: Storage, chosen: str | None, options: Mapping[str, str] | 
         return survey_directory(storage, asked, base, known)
 
     return look
-
-
-def adopted_from(storage: Storage) -> str | None:
-    """What a table that is there was adopted from; None if there is none, or it was created."""
-    log = Log(storage)
-    try:
-        return source_of(log.load(log.newest()))
-    except TableNotFound:
-        return None

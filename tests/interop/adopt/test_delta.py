@@ -139,3 +139,37 @@ def test_deletion_vectors_and_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "t/_coalesce/versions").rename(tmp_path / "t/_coalesce/gone")
     with pytest.raises(UnsupportedFeature, match="deleted by vectors"):
         coalesce.adopt(tmp_path / "t")
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_mapped_columns(tmp_path: Path, mode: str) -> None:
+    """A column has the id and the physical name that the log gives it, and is called as it is called now."""
+    write_deltalake(tmp_path, ROWS.select(["n", "app"]), partition_by=["app"])
+    log = tmp_path / "_delta_log/00000000000000000000.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "protocol" in action:
+            action["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            for number, field in enumerate(schema["fields"]):
+                field["metadata"] = {
+                    "delta.columnMapping.id": 10 + number,
+                    "delta.columnMapping.physicalName": field["name"],
+                }
+                field["name"] = {"n": "number", "app": "application"}[field["name"]]
+            action["metaData"] |= {
+                "schemaString": json.dumps(schema),
+                "partitionColumns": ["application"],
+                "configuration": {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "20"},
+            }
+    log.write_text("\n".join(map(json.dumps, actions)))
+    table = coalesce.adopt(tmp_path).table
+    named = [(f.name, f.id, f.physical_name) for f in table.schema]
+    assert named == [("number", 10, "n"), ("application", 11, "app")]
+    assert rows_of(table.scan().to_arrow()) == rows_of(
+        ROWS.select(["n", "app"]).rename_columns(["number", "application"])
+    )
+    assert len(table.files("number = 3")) == len(table.files("application = 'x/y'")) == 1
+    table.rename_column("number", "n2")
+    assert not coalesce.adopt(tmp_path).committed

@@ -52,13 +52,12 @@ def test_what_is_not_finished_is_left_out_and_told(tmp_path: Path) -> None:
         "app=a/_committed_1": "x",
     }.items():
         (tmp_path / name).write_text(text)
-    (tmp_path / "README.md").rename(tmp_path / "app=a/README.md")
     done = coalesce.adopt(tmp_path)
     assert done.files_added == 1
     reasons = {file.path: file.reason for file in done.left_out}
     assert reasons["app=a/none.parquet"] == "it has no rows"
     assert reasons["app=a/empty.parquet"] == "it is empty"
-    assert reasons["app=a/README.md"] == "it is not a Parquet file"
+    assert reasons["README.md"] == "it is not a Parquet file"
     assert "'_temporary'" in reasons["_temporary/0/task/app=b/part-0.parquet"]
     assert len(reasons) == 9
 
@@ -209,6 +208,8 @@ def test_types_are_inferred_or_given(tmp_path: Path) -> None:
     lay(third, {"n=one/x.parquet": TWO})
     with pytest.raises(SchemaError, match="'n' is 'one', which is no int32"):
         coalesce.adopt(third, schema=pa.schema([("n", pa.int32()), ("s", pa.string())]))
+    with pytest.raises(SchemaError, match="a directory's name cannot be struct"):
+        coalesce.adopt(third, schema=pa.schema([("n", pa.struct([("a", pa.int32())])), ("s", pa.string())]))
     with pytest.raises(SchemaError, match="'s' is to be int64, and files hold string"):
         coalesce.adopt(third, schema=pa.schema([("n", pa.string()), ("s", pa.int64())]))
 
@@ -282,7 +283,10 @@ def test_a_required_column_has_to_be_known_so(tmp_path: Path) -> None:
 
 
 def test_names_that_no_entry_may_have(tmp_path: Path) -> None:
-    """Refused with the name; odd characters that are only odd are names as good as any."""
+    """Refused with the name; odd characters that are only odd are names as good as any, of columns, too."""
+    lay(tmp_path / "odd", {"day(n)=1/%60x=2/x.parquet": TWO})
+    assert coalesce.adopt(tmp_path / "odd").table.schema.names == ("n", "s", "day(n)", "`x")
+    tmp_path = tmp_path / "one"
     lay(tmp_path, {"a=1/ x y#?&é%41.parquet": TWO})
     assert coalesce.adopt(tmp_path).table.scan("a = 1").to_arrow().num_rows == 2
     lay(tmp_path / "other", {"back\\slash.parquet": TWO})
