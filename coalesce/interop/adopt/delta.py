@@ -237,9 +237,13 @@ def _tuples(actions: pa.Table, columns: Schema, by: Sequence[str], count: int) -
     for name in by:
         field = columns.field(name)
         held = _member(actions, "partition", field)
-        assert held is not None
-        assert is_atomic(field.type)
-        components.append(values_of(field.type, held.cast(arrow_type(field.type))))  # type: ignore[arg-type]
+        try:
+            if held is None:
+                raise pa.ArrowInvalid("it is not there")
+            components.append(values_of(field.type, held.cast(arrow_type(field.type))))  # type: ignore[arg-type]
+        except pa.ArrowException as error:
+            reason = f"the values of its partition column {name!r}, {field.type}, cannot be taken from its log"
+            raise UnsupportedFeature(f"the Delta table cannot be adopted: {reason}.") from error
     return [one_nan(t) for t in zip(*components, strict=True)] if components else [()] * count
 
 
