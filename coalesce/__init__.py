@@ -38,6 +38,8 @@ from coalesce.errors import (
 )
 
 __all__ = [
+    "AdoptResult",
+    "Advice",
     "AmbiguousMatch",
     "BrokenInstallation",
     "CoalesceError",
@@ -79,6 +81,8 @@ __all__ = [
     "VersionNotFound",
     "WriteResult",
     "__version__",
+    "adopt",
+    "advise",
     "attach",
     "col",
     "create",
@@ -91,6 +95,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "AdoptResult": "coalesce.interop.adopt.result",
+    "Advice": "coalesce.interop.advise.advice",
     "CompactResult": "coalesce.table.maintain.compact",
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
@@ -110,6 +116,8 @@ _HOME = {
     "VacuumResult": "coalesce.table.maintain.vacuum",
     "Version": "coalesce.model.version",
     "WriteResult": "coalesce.table.result",
+    "adopt": "coalesce.api",
+    "advise": "coalesce.api",
     "attach": "coalesce.spark.session.attach",
     "col": "coalesce.predicate.builder",
     "create": "coalesce.api",
@@ -122,7 +130,9 @@ _HOME = {
 }
 
 if _typing.TYPE_CHECKING:
-    from coalesce.api import create, open
+    from coalesce.api import adopt, advise, create, open
+    from coalesce.interop.adopt.result import AdoptResult
+    from coalesce.interop.advise.advice import Advice
     from coalesce.model.datafile import DataFile
     from coalesce.model.rule import group, keep_all, small
     from coalesce.model.schema import Schema

@@ -5,15 +5,23 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from coalesce.arguments import check_session, check_settings, check_text, shown
+from coalesce.arguments import check_flag, check_session, check_settings, check_text, check_texts, shown
 from coalesce.arrow.engine import ArrowEngine
 from coalesce.errors import InvalidArgument
-from coalesce.model.rule import RuleRequest
+from coalesce.interop.adopt.result import AdoptResult
+from coalesce.interop.adopt.run import Adoption, is_table
+from coalesce.interop.adopt.sources import iceberg_root, looks_at
+from coalesce.interop.adopt.survey import PARQUET, Asked, Packing
+from coalesce.interop.advise.advice import Advice
+from coalesce.interop.advise.choose import advise as advise_on
+from coalesce.model.rule import RuleRequest, parse_bytes
+from coalesce.model.schema import Schema
 from coalesce.storage import Storage, open_storage
 from coalesce.storage.resolve import Hadoop
 from coalesce.table.commit.log import Log
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
+from coalesce.table.properties import check_properties
 from coalesce.table.reading import check_when
 from coalesce.table.table import Table
 
@@ -98,6 +106,116 @@ def open(  # noqa: A001 - it is `coalesce.open` to everyone who calls it
         case_sensitive=_case_sensitive(spark),
     )
     return table.at(version=version, as_of=as_of) if travels else table
+
+
+def adopt(
+    location: Location,
+    *,
+    schema: object = None,
+    partition_by: Sequence[str] | None = None,
+    rule: RuleRequest | None = None,
+    properties: Mapping[str, str] | None = None,
+    scan: bool = False,
+    spark: Any = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> AdoptResult:
+    """Make a table of what is there, in place: no file is moved, changed or copied, only `_coalesce` is written.
+
+    * `location`: a directory of Parquet files, with or without directories such as `dt=2026-05-17`; a Delta table; or
+      an Iceberg table, by its directory or by one of its `.metadata.json` files.
+    * `schema`: columns and their types, of a Parquet directory; without it they are what the files have, and what the
+      names of directories look like.
+    * `partition_by`: the partition fields; without it those that the directories have, or the other table.
+    * `rule`, `properties`: as for `create`. By the rule, `compact()` will coalesce what is small.
+    * `scan`: read the rows of files of which neither directories nor footers tell the logical partitions.
+    * `spark`, `storage_options`: as for `create`.
+
+    Called again, it takes in files that are new, and lets go of those that are there no more, in one commit. Raises
+    `TableNotFound` where there is nothing to adopt, `SchemaError` and `StorageError` for files that do not go together
+    or cannot be read, with their names, and `UnsupportedFeature` for a table that cannot be adopted.
+
+    >>> import os, pyarrow.parquet as pq
+    >>> for app in ("web", "tiny"):
+    ...     os.makedirs(f"lake/app={app}")
+    ...     pq.write_table(pa.table({"n": [1, 2]}), f"lake/app={app}/part-0.parquet")
+    >>> done = coalesce.adopt("lake")
+    >>> done.files_added, done.rows_added
+    (2, 4)
+    >>> done.table.count("app = 'tiny'")
+    2
+    >>> coalesce.adopt("lake").committed
+    False
+    """
+    place, chosen = iceberg_root(location)
+    storage = _storage(place, storage_options, spark)
+    asked, given = _asked(schema, partition_by, rule, properties, scan, spark)
+    return Adoption(
+        storage=storage,
+        look=looks_at(storage, chosen, storage_options),
+        asked=asked,
+        opened=lambda: open(place, spark=spark, storage_options=storage_options),
+        given=given,
+    ).run()
+
+
+def advise(
+    location: Location,
+    *,
+    target: int | str | None = None,
+    spark: Any = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Advice:
+    """What coalescing would bring to what is there, from metadata alone: nothing is written.
+
+    * `location`: a directory of Parquet files, a Delta or an Iceberg table, as for `adopt`; or a table of this library.
+    * `target`: how large files are to become, such as `"64MB"`; 128 MB unless said.
+    * `spark`, `storage_options`: as for `create`.
+
+    Raises what `adopt` raises.
+
+    >>> import os, pyarrow.parquet as pq
+    >>> for app in ("web", "tiny"):
+    ...     os.makedirs(f"logs/app={app}")
+    ...     pq.write_table(pa.table({"n": [1, 2]}), f"logs/app={app}/part-0.parquet")
+    >>> advice = coalesce.advise("logs")
+    >>> advice.partitions, advice.now.files, advice.after.files, advice.rule
+    (2, 2, 1, 'coalesce.small("app", below="64MB", target="128MB")')
+    """
+    place, chosen = iceberg_root(location)
+    storage = _storage(place, storage_options, spark)
+    size = None if target is None else parse_bytes(target, least=1)
+    if is_table(storage):
+        table = open(place, spark=spark, storage_options=storage_options)
+        return advise_on("coalesce", table.state, table.files(), packing=Packing(), target=size, listed=False)
+    survey = looks_at(storage, chosen, storage_options)(Asked(time_zone=_time_zone(spark)), None, {})
+    return advise_on(
+        survey.kind,
+        survey.version,
+        survey.files,
+        packing=survey.packing,
+        target=size,
+        left_out=len(survey.left_out),
+        listed=survey.kind == PARQUET,
+    )
+
+
+def _asked(
+    schema: object, partition_by: object, rule: RuleRequest | None, properties: object, scan: object, spark: Any
+) -> tuple[Asked, frozenset[str]]:
+    """What an adoption was asked for, and by which arguments."""
+    columns = schema
+    if schema is not None and not isinstance(schema, Schema):
+        columns = _engines(spark).for_data(schema).infer_schema(schema)
+    asked = Asked(
+        schema=columns if isinstance(columns, Schema) else None,
+        partition_by=None if partition_by is None else check_texts(partition_by, "the partition fields", "{}"),
+        rule=rule,
+        properties={} if properties is None else check_properties(properties),
+        scan=check_flag(scan, "scan="),
+        time_zone=_time_zone(spark),
+    )
+    arguments = {"schema=": schema, "partition_by=": partition_by, "rule=": rule, "properties=": properties}
+    return asked, frozenset(name for name, value in arguments.items() if value is not None)
 
 
 def _storage(location: object, options: object, spark: Any) -> Storage:

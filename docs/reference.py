@@ -46,10 +46,22 @@ Each example begins with this table of four rows:
 {SETUP}```
 """
 
-FUNCTIONS = ("create", "open", "small", "group", "keep_all", "col", "session", "attach", "each_batch")
+FUNCTIONS = (
+    "create",
+    "open",
+    "adopt",
+    "advise",
+    "small",
+    "group",
+    "keep_all",
+    "col",
+    "session",
+    "attach",
+    "each_batch",
+)
 CLASSES = (
     *("WriteResult", "Scan", "Plan", "Report", "LogicalPartition", "DataFile", "Listing", "Version", "Schema"),
-    *("Description", "Step", "Generation", "Finding", "RepairResult"),
+    *("Description", "Step", "Generation", "Finding", "RepairResult", "AdoptResult", "Advice"),
 )
 
 _LONGEST = 96

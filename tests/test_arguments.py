@@ -163,6 +163,7 @@ KINDS = {
     "suffix": Kind("A", is_text),
     "unit": Kind("MONTH", is_text),
     "partition": Kind({"app": "A"}, is_mapping),
+    "scan": Kind(False, is_flag),
     "schema_mode": Kind("merge", is_text),
     "schema": Kind(ROWS.schema, lambda v: is_rows(v) or isinstance(v, pa.Schema)),
     "spark": Kind(None, lambda v: v is None),
@@ -175,7 +176,7 @@ KINDS = {
     "where": PREDICATE,
 }
 
-FUNCTIONS = ["create", "open", "small", "group", "keep_all", "col"]
+FUNCTIONS = ["create", "open", "adopt", "advise", "small", "group", "keep_all", "col"]
 METHODS = [name for name, _ in inspect.getmembers(coalesce.Table, inspect.isfunction) if not name.startswith("_")]
 TERM = [name for name, _ in inspect.getmembers(Term, inspect.isfunction) if not name.startswith("__")]
 OPERATORS = ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__add__", "__rsub__"]

@@ -14,8 +14,22 @@ from coalesce import errors
 
 # What users meet. A name is added here because somebody decided so.
 ERRORS = [name for name, kind in vars(errors).items() if inspect.isclass(kind) and issubclass(kind, Exception)]
-FUNCTIONS = ["attach", "col", "create", "each_batch", "group", "keep_all", "open", "session", "small"]
+FUNCTIONS = [
+    "adopt",
+    "advise",
+    "attach",
+    "col",
+    "create",
+    "each_batch",
+    "group",
+    "keep_all",
+    "open",
+    "session",
+    "small",
+]
 CLASSES = [
+    "AdoptResult",
+    "Advice",
     "CompactResult",
     "DataFile",
     "Description",

@@ -8,27 +8,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from coalesce.arrow.parquet_statistics import told
 from coalesce.arrow.places import Part, Places
 from coalesce.arrow.read import OpenFile
-from coalesce.model.arrow_schema import type_from_arrow
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import from_files
 from coalesce.model.spec import Spec, field_type
-from coalesce.model.types import (
-    BINARY,
-    BOOLEAN,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TEMPORAL,
-    AtomicType,
-    DecimalType,
-    Value,
-)
-from coalesce.model.values import column_of, scaled, values_of
+from coalesce.model.types import FLOATING, AtomicType, Value
+from coalesce.model.values import column_of
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge
 from coalesce.predicate.domains import Both, Domain, Gathered
@@ -107,8 +95,9 @@ def _statistics(file: OpenFile, judge: Judge, group: int) -> Mapping[int, Column
         chunk = metadata.column(file.leaves[position].start)
         stored = file.stored_type(position)
         no_nan = file.entry.statistics.get(column_id, ColumnStatistics()).nan_count == 0
-        if chunk.is_stats_set:
-            found[column_id] = _from_parquet(chunk.statistics, stored, type_, no_nan)
+        statistics = told(chunk, file.parquet.metadata.created_by, stored, type_, no_nan=no_nan)
+        if statistics is not None:
+            found[column_id] = statistics
     return found
 
 
@@ -119,58 +108,3 @@ def _constant(type_: AtomicType, value: Value, rows: int) -> ColumnStatistics:
         return ColumnStatistics(null_count=0)
     nan_count = 0 if type_ in FLOATING else None
     return ColumnStatistics(lower=value, upper=value, null_count=0, nan_count=nan_count)
-
-
-def _from_parquet(statistics: pq.Statistics, stored: pa.DataType, type_: AtomicType, no_nan: bool) -> ColumnStatistics:
-    null_count = statistics.null_count if statistics.has_null_count else None
-    lower = upper = None
-    if statistics.has_min_max:
-        ends = [_value(raw, stored) for raw in (statistics.min_raw, statistics.max_raw)]
-        if not any(end != end for end in ends):  # a writer that takes NaN for a bound says nothing by the other one
-            lower, upper = (_widened(end, stored, type_) for end in ends)
-    nan_count = 0 if no_nan and type_ in FLOATING else None
-    return ColumnStatistics(lower=lower, upper=upper, null_count=null_count, nan_count=nan_count)
-
-
-def _widened(value: Value, stored: pa.DataType, type_: AtomicType) -> Value:
-    """A bound in the type the column has now."""
-    if value is None or isinstance(value, str | bytes):
-        return value
-    try:
-        return values_of(type_, column_of(type_from_arrow(stored), [value]))[0]  # type: ignore[arg-type]
-    except pa.ArrowException:
-        return None
-
-
-def _value(raw: object, stored: pa.DataType) -> Value:
-    """Parquet's raw minimum or maximum as an in-memory value; None where the raw form is not one we know.
-
-    Raw, because the other form is a Python datetime, and those end with the year 9999.
-    """
-    if pa.types.is_unsigned_integer(stored) or (pa.types.is_timestamp(stored) and stored.unit != "us"):
-        return None
-    type_ = type_from_arrow(stored)
-    match raw:
-        case bool() if type_ == BOOLEAN:
-            return raw
-        case float() if type_ in FLOATING:
-            return raw
-        case int() if type_ in INTEGRAL_BITS or type_ in TEMPORAL:
-            return raw
-        case int() if isinstance(type_, DecimalType):
-            return scaled(type_, raw)
-        case bytes() if isinstance(type_, DecimalType):
-            return scaled(type_, int.from_bytes(raw, "big", signed=True))
-        case bytes() if type_ == BINARY:
-            return raw
-        case bytes() if type_ == STRING:
-            return _text(raw)
-        case _:
-            return None
-
-
-def _text(raw: bytes) -> str | None:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:  # some writers cut long bounds inside a character
-        return None

@@ -4,10 +4,11 @@ import argparse
 from datetime import datetime
 
 
-def common_arguments(*, reads: bool = True) -> argparse.ArgumentParser:
+def common_arguments(*, reads: bool = True, what: str = "TABLE") -> argparse.ArgumentParser:
     """The arguments of every verb, as a parent for its parser; one that only `reads` can look at older versions."""
     parent = argparse.ArgumentParser(add_help=False)
-    parent.add_argument("table", metavar="TABLE", help="where the table lies: a path or a URI")
+    where = "where the table lies" if what == "TABLE" else "where the data lies"
+    parent.add_argument("table", metavar=what, help=f"{where}: a path or a URI")
     parent.set_defaults(version=None, as_of=None)
     if reads:
         when = parent.add_mutually_exclusive_group()

@@ -2,8 +2,8 @@
 
 A verb is a module here with three functions: `configure` adds its arguments, `as_json` answers programs and `as_text`
 answers people. Everything around that (opening the table, errors, what is wrong with a terminal) is done once. Verbs
-that change a table stand apart: they are given the newest version only, and Ctrl-C lets them clean up. No verb but
-`demo` starts Spark or needs a Java.
+that change a table stand apart: they are given the newest version only, and Ctrl-C lets them clean up. So do those that
+are about a place, where there may be no table yet. No verb but `demo` starts Spark or needs a Java.
 """
 
 import argparse
@@ -16,6 +16,8 @@ from contextlib import redirect_stdout
 
 import coalesce
 from coalesce.cli import (
+    adopt,
+    advise,
     check,
     compact,
     count,
@@ -35,7 +37,7 @@ from coalesce.cli import (
     vacuum,
 )
 from coalesce.cli.arguments import common_arguments
-from coalesce.cli.verb import Verb
+from coalesce.cli.verb import PlaceVerb, Verb
 from coalesce.errors import CoalesceError, CorruptMetadata
 from coalesce.table.table import Table
 
@@ -57,6 +59,10 @@ WRITING_VERBS: dict[str, Verb] = {
     "expire": expire,
     "vacuum": vacuum,
     "repair": repair,
+}
+PLACE_VERBS: dict[str, PlaceVerb] = {
+    "advise": advise,
+    "adopt": adopt,
 }
 
 SUCCESS, FAILURE, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
@@ -89,6 +95,10 @@ def _run(arguments: argparse.Namespace) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # it has files, or a Spark, to clean up
     if arguments.verb == "demo":
         demo.run(arguments)
+        return
+    if arguments.verb in PLACE_VERBS:
+        about = PLACE_VERBS[arguments.verb]
+        output.tell(_as_json(about.as_json(arguments)) if arguments.json else about.as_text(arguments))
         return
     verb = (VERBS | WRITING_VERBS)[arguments.verb]
     table = _opened(arguments)
@@ -138,6 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
     for name, verb in VERBS.items():
         verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=[common_arguments()]))
+    for name, about in PLACE_VERBS.items():
+        parents = [common_arguments(reads=False, what="PATH")]
+        about.configure(verbs.add_parser(name, help=about.HELP, description=about.__doc__, parents=parents))
     for name, verb in WRITING_VERBS.items():
         parents = [common_arguments(reads=False)]
         verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=parents))

@@ -24,3 +24,18 @@ class Verb(Protocol):
 
     def as_text(self, table: Table, arguments: argparse.Namespace, /) -> str:
         """The answer for people."""
+
+
+class PlaceVerb(Protocol):
+    """The same of a verb that is about a place, where there may be no table yet."""
+
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add the verb's own arguments."""
+
+    def as_json(self, arguments: argparse.Namespace, /) -> Json:
+        """The answer for programs."""
+
+    def as_text(self, arguments: argparse.Namespace, /) -> str:
+        """The answer for people."""

@@ -14,6 +14,7 @@ VERSIONS = f"{METADATA}/versions"
 MANIFESTS = f"{METADATA}/manifests"
 LATEST_HINT = f"{METADATA}/latest"
 CLOCK = f"{METADATA}/clock"
+ADOPTED = f"{METADATA}/adopted"
 DATA = "data"
 
 _VERSION_FILE = re.compile(rf"{VERSIONS}/([0-9]{{20}})\.json")

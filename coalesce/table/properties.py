@@ -26,7 +26,11 @@ from coalesce.table.engine import (
 )
 from coalesce.table.maintain.retention import duration
 
-_PREFIXES: Final = ("write.", "remove.", "purge.", "coalesce.")
+# What a table was adopted from, and the list of the files that were there. Nobody sets these but an adoption.
+ADOPTED_FROM: Final = "adopted.from"
+ADOPTED_FILES: Final = "adopted.files"
+
+_PREFIXES: Final = ("write.", "remove.", "purge.", "coalesce.", "adopted.")
 
 
 def check_properties(given: object) -> dict[str, str]:

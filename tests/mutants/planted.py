@@ -1,6 +1,6 @@
 """Every bug there is to plant."""
 
-from tests.mutants import compaction, dead, files, planning, retention, revisions, soundness, spark, tables
+from tests.mutants import adoption, compaction, dead, files, planning, retention, revisions, soundness, spark, tables
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -13,4 +13,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *soundness.MUTANTS,
     *retention.MUTANTS,
     *spark.MUTANTS,
+    *adoption.MUTANTS,
 )

@@ -38,7 +38,7 @@ from coalesce.spark.source.opaque import Catalyst
 from coalesce.spark.source.versions import QueriedVersion
 from coalesce.spark.translate.condition import bound_from
 from coalesce.spark.translate.options import read_options
-from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type
+from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type, without_ids
 
 Question = Mapping[str, Any]
 
@@ -125,7 +125,7 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
         metadata = None
         if field.default is not None:
             metadata = {_DEFAULT: literal_sql(cast(AtomicType, field.type), field.default)}
-        type_ = spark_type(field.type, physical=True)
+        type_ = without_ids(spark_type(field.type, physical=True))
         stored.append(spark_types.StructField(field.physical_name, type_, True, metadata))
     return spark_types.StructType(stored)
 

@@ -78,7 +78,7 @@ def batch(question: Question, spark: SparkSession) -> str:
         return json.dumps(_changes(begins, end, options, columns.version))
     if question.get("start") is not None:
         since = table.since(table.version_at(question["start"]), end)
-    elif options.starting is None:
+    elif options.starting in (None, 0):  # an adopted table has files in version 0 already
         since = -1
     else:
         since = end if options.starting < 0 else table.since(table.first(end), end)

@@ -218,6 +218,32 @@ def nullable(type_: AnyType) -> AnyType:
     return cast(AnyType, relaxed)
 
 
+def without_ids(type_: AnyType) -> AnyType:
+    """The type without field ids inside: Spark refuses files that have none, as adopted ones may, if it is told some.
+
+    What a column is called in files is enough to find it.
+    """
+    bare: spark.DataType = type_
+    match type_:
+        case spark.StructType():
+            bare = spark.StructType(
+                [
+                    spark.StructField(
+                        f.name,
+                        without_ids(f.dataType),
+                        f.nullable,
+                        {name: held for name, held in (f.metadata or {}).items() if name != FIELD_ID},
+                    )
+                    for f in type_.fields
+                ]
+            )
+        case spark.ArrayType():
+            bare = spark.ArrayType(without_ids(type_.elementType), type_.containsNull)
+        case spark.MapType():
+            bare = spark.MapType(without_ids(type_.keyType), without_ids(type_.valueType), type_.valueContainsNull)
+    return cast(AnyType, bare)
+
+
 def _physical_field(field: Field) -> spark.StructField:
     type_ = spark_type(field.type, physical=True)
     metadata: dict[str, int | str] = {FIELD_ID: field.id}

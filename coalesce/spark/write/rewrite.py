@@ -45,13 +45,16 @@ from coalesce.spark.write.writer import (
 from coalesce.table.engine import Rewritten, Snapshot
 from coalesce.table.layout import Arrangement, one_nan
 
-# Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them. And whatever
-# files a user takes for those of Spark 2: dates are not to be shifted.
+# Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them. Whatever files
+# a user takes for those of Spark 2: dates are not to be shifted. And columns are known by their names in all files,
+# also in those that others wrote, without ids.
 EVERY_ROW: Final = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
 }
 FILE: Final = "_file"
 _LISTED_FILE: Final = "listed_file"

@@ -69,6 +69,7 @@ class Transaction:
     since: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     commit_id: str = field(default_factory=lambda: uuid4().hex)
     _added: list[Entries] = field(default_factory=list)
+    _adopted: list[Entries] = field(default_factory=list)  # files of others among them, which stay whatever happens
     _removed: set[str] = field(default_factory=set)
     _copied: set[str] = field(default_factory=set)  # those among them whose rows are in added files
     _marked: set[str] = field(default_factory=set)
@@ -123,6 +124,11 @@ class Transaction:
         """Stage entries that are columns already."""
         if len(entries):
             self._added.append(entries)
+
+    def adopt_entries(self, entries: Entries) -> None:
+        """Stage entries of files that others wrote: they are not deleted if the commit is not made."""
+        if len(entries):
+            self._adopted.append(entries)
 
     @property
     def touched(self) -> set[PhysicalKey]:
@@ -243,7 +249,7 @@ class Transaction:
 
     def _by_spec(self) -> list[Entries]:
         by_spec: dict[int, list[Entries]] = defaultdict(list)
-        for entries in self._added:
+        for entries in (*self._added, *self._adopted):
             by_spec[entries.spec_id].append(entries)
         return [parts[0] if len(parts) == 1 else concatenate(parts) for parts in by_spec.values()]
 
@@ -255,7 +261,7 @@ class Transaction:
             )
         if self._change is not None:
             conflicts.check_metadata_unchanged(self.base, head)
-        if self._added:
+        if self._added or self._adopted:
             conflicts.check_rows_fit(self.base, head)
         if replaced := self._replaced:
             conflicts.check_files_there(replaced, self._copied.union(self._mended), self.base, head, self.manifests)

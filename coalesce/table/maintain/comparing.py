@@ -15,7 +15,7 @@ from coalesce.storage.base import Storage
 from coalesce.table.layout import one_nan
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.columns import ColumnHistory
-from coalesce.table.maintain.contents import MENDABLE, Contents, Difference, dead_of, differences
+from coalesce.table.maintain.contents import MENDABLE, Contents, Difference, as_told, dead_of, differences
 from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.row_ids import beyond
 from coalesce.table.maintain.survey import Draft, Integers, Survey, in_order
@@ -80,7 +80,7 @@ def _compare(
     except CoalesceError as error:
         compared.different = [Difference(kinds.UNREADABLE_FILE, str(error).rstrip("."))]
         return compared
-    compared.different = differences(entry, contents, spec, survey.columns)
+    compared.different = differences(entry, as_told(entry, contents, spec), spec, survey.columns)
     next_row_id = max(survey.manifests[m].next_row_id for m in compared.manifests)
     if contents.highest_row_id is not None and contents.highest_row_id >= next_row_id:
         compared.different.append(Difference(kinds.ROW_ID_BEYOND, beyond(contents.highest_row_id, next_row_id)))

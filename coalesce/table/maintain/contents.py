@@ -18,6 +18,7 @@ from coalesce.model.values import display, order_key
 from coalesce.table.layout import one_nan
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.columns import ColumnHistory
+from coalesce.table.maintain.own_files import is_own
 
 _SHOWN: Final = 3  # of many things, so many are named
 
@@ -63,6 +64,16 @@ MENDABLE: Final = frozenset(
         *(kinds.WRONG_ORDER, kinds.WRONG_BOUNDS, kinds.WRONG_NULL_COUNT, kinds.WRONG_NAN_COUNT),
     }
 )
+
+
+def as_told(entry: DataFile, found: Contents, spec: Spec) -> Contents:
+    """What was found, without tuples if the directories of an adopted file tell a part of them.
+
+    The file may hold a column of that name with other values; as everywhere, those of the directory count.
+    """
+    directories = {segment.partition("=")[0].lower() for segment in entry.path.split("/")[:-1] if "=" in segment}
+    told = any(f.name.lower() in directories and f.source_id not in entry.statistics for f in spec.fields)
+    return replace(found, tuples=None, tuple_rows=None) if told and not is_own(entry.path) else found
 
 
 def differences(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory) -> list[Difference]:

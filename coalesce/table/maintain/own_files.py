@@ -7,7 +7,7 @@ another one; if in doubt, a file is somebody else's.
 import re
 from typing import Final
 
-from coalesce.manifest.paths import CLOCK, DATA, MANIFESTS, METADATA, VERSIONS
+from coalesce.manifest.paths import ADOPTED, CLOCK, DATA, MANIFESTS, METADATA, VERSIONS
 
 _ID: Final = r"[0-9a-f]{32}"
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -22,6 +22,7 @@ _OWN: Final = re.compile(
     | {MANIFESTS}/(?:{_ID}\.parquet|{_TEMPORARY})
     | {VERSIONS}/{_TEMPORARY}                          # versions themselves: `version_files.py`
     | {CLOCK}/(?:{_ID}|{_TEMPORARY})
+    | {ADOPTED}/(?:{_ID}\.parquet|{_TEMPORARY})        # lists of adopted files
     | {METADATA}/{_TEMPORARY}
     """,
     re.VERBOSE | re.DOTALL,

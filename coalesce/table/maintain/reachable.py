@@ -1,4 +1,4 @@
-"""What the versions of a table name: every manifest and every data file of all that are retained.
+"""What the versions of a table name: every manifest, data file and list of adopted files of all that are retained.
 
 Nothing is taken for granted. A version or a manifest that is missing, damaged or of a newer release ends the search
 with an error, for whatever it names would look as if nobody needed it.
@@ -15,6 +15,7 @@ from coalesce.manifest.paths import version_path
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage, StoredFile
 from coalesce.table.commit.log import Log, why_missing
+from coalesce.table.properties import ADOPTED_FILES
 
 _AT_ONCE: Final = 16  # manifests that are read at the same time: most of it is waiting for the store
 _HELD: Final = 256  # manifests whose paths are in memory at once
@@ -32,6 +33,7 @@ def unused(storage: Storage, log: Log, head: Version, files: Sequence[StoredFile
     for version in _retained(log, head):
         for ref in version.manifests:
             manifests.setdefault((ref.path, ref.digest), (ref, version))
+        used.add(_folded(version.properties.get(ADOPTED_FILES, "").partition(" ")[0]))
     used.update(asked.intersection(_folded(path) for path, _ in manifests))
     for paths in _paths(storage, list(manifests.values())):
         used.update(asked.intersection(map(_folded, paths)))

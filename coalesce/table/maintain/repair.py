@@ -22,7 +22,7 @@ from coalesce.table.layout import MAX_TUPLES_PER_FILE
 from coalesce.table.maintain import kinds
 from coalesce.table.maintain.check import Checked, check
 from coalesce.table.maintain.comparing import Compared, fingerprint, is_mendable, swaps
-from coalesce.table.maintain.contents import dead_of, mended
+from coalesce.table.maintain.contents import as_told, dead_of, mended
 from coalesce.table.maintain.deleting import Progress
 from coalesce.table.maintain.findings import Finding, Findings, findings
 
@@ -165,4 +165,4 @@ class _Mending:
             contents = self.core.engines.rows.inspect(storage, file.path, size, spec, self.columns, dead_of(file))
         except CoalesceError:
             return None
-        return mended(file, contents, MAX_TUPLES_PER_FILE)
+        return mended(file, as_told(file, contents, spec), MAX_TUPLES_PER_FILE)

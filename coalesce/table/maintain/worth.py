@@ -193,7 +193,8 @@ class _Placed:
         def wanted_key(tuple_: LogicalTuple, size: float, count: float, was_alone: bool) -> int:
             key = route(rule, spec, tuple_, int(size), was_alone)
             number = numbers.get(key, NO_KEY)
-            if was_alone and number != NO_KEY and any(isinstance(component, Group) for component in key):
+            # A number beyond those of the table is a key that another tuple is wanted at: nothing lies there yet.
+            if was_alone and 0 <= number < len(held.keys) and any(isinstance(component, Group) for component in key):
                 # Beside rows that take more it would count for more: if it would have to leave again, it stays.
                 key = route(rule, spec, tuple_, int(max(size, count * densest[number])))
             return numbers.setdefault(key, len(numbers))

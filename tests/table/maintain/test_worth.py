@@ -323,3 +323,15 @@ def test_wide_rows_beside_many_narrow_ones() -> None:
     (job,) = jobs_of(table, target=MB)
     assert len(job.files) == 40
     assert 18 <= job.files_after <= 22
+
+
+def test_files_of_their_own_move_to_several_new_places() -> None:
+    """Two days of apps that are alone and small: where they go there is nothing yet, and so nothing to compare with."""
+    days = [
+        replace(file({app: 10}, 1000), physical_key=(day, app), tuples=((day, app),))
+        for day in (DAY, DAY + 1, DAY + 2)
+        for app in ("a", "b", "c")
+    ]
+    table = table_of(days)
+    assert settle(table) == [{SHRUNK: 9}]
+    assert len(table.files()) == 3

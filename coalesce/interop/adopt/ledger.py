@@ -1,0 +1,57 @@
+"""Which files a table was adopted from: all that the source had when it was last looked at.
+
+The files of an adopted table belong to others and stay where they are when the table lets go of them: after a
+compaction, a deletion, an update. What the table has had once, another adoption must not take for new. So each adoption
+writes down what it has seen, in an immutable file that a property of the version names with its digest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coalesce.errors import CorruptMetadata, FileMissing
+from coalesce.interop.adopt.survey import Seen
+from coalesce.manifest.paths import ADOPTED
+from coalesce.model.version import Version
+from coalesce.storage.base import Storage
+from coalesce.table.properties import ADOPTED_FILES, ADOPTED_FROM
+
+_COLUMNS: Final = pa.schema([("path", pa.string()), ("bytes", pa.int64()), ("modified_ms", pa.int64())])
+_SEPARATOR: Final = " sha256:"
+
+
+def source_of(version: Version) -> str | None:
+    """What kind of thing the table was adopted from; None if it was not."""
+    return version.properties.get(ADOPTED_FROM)
+
+
+def read_ledger(storage: Storage, version: Version) -> dict[str, Seen]:
+    """The files that the source had at the last adoption."""
+    path, _, digest = version.properties[ADOPTED_FILES].partition(_SEPARATOR)
+    try:
+        data = storage.read(path)
+    except FileMissing as error:
+        raise CorruptMetadata(path, "the list of adopted files is missing; restore it from a backup.") from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise CorruptMetadata(path, "the list of adopted files is damaged; restore it from a backup.")
+    table = pq.read_table(pa.BufferReader(data))
+    columns = (table.column(name).to_pylist() for name in _COLUMNS.names)
+    return {name: Seen(size, modified) for name, size, modified in zip(*columns, strict=True)}
+
+
+def write_ledger(storage: Storage, kind: str, files: Mapping[str, Seen]) -> tuple[str, dict[str, str]]:
+    """Store the files under a new name: that name, and the properties of a version that names it."""
+    paths = sorted(files)
+    arrays = [paths, [files[p].bytes for p in paths], [files[p].modified_ms for p in paths]]
+    table = pa.Table.from_arrays([pa.array(a, f.type) for a, f in zip(arrays, _COLUMNS, strict=True)], schema=_COLUMNS)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    data = sink.getvalue().to_pybytes()
+    path = f"{ADOPTED}/{uuid4().hex}.parquet"
+    storage.put_if_absent(path, data)
+    named = f"{path}{_SEPARATOR}{hashlib.sha256(data).hexdigest()}"
+    return path, {ADOPTED_FROM: kind, ADOPTED_FILES: named}

@@ -1,0 +1,1 @@
+"""What coalescing would bring, said from metadata alone before anything is written."""
