@@ -20,6 +20,7 @@ from coalesce.errors import (
     CommitConflict,
     CommitUncertain,
     CorruptMetadata,
+    ExportRefused,
     FileMissing,
     InvalidArgument,
     NeedsSpark,
@@ -47,6 +48,8 @@ __all__ = [
     "CorruptMetadata",
     "DataFile",
     "ExpireResult",
+    "ExportRefused",
+    "ExportResult",
     "FileMissing",
     "Finding",
     "Generation",
@@ -93,6 +96,7 @@ _HOME = {
     "CompactResult": "coalesce.table.maintain.compact",
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
+    "ExportResult": "coalesce.table.exports",
     "Finding": "coalesce.table.maintain.findings",
     "Generation": "coalesce.table.generations",
     "Listing": "coalesce.table.listing",
@@ -132,6 +136,7 @@ if _typing.TYPE_CHECKING:
     from coalesce.spark.session.attach import attach
     from coalesce.spark.session.start import session
     from coalesce.table.engine import Scan
+    from coalesce.table.exports import ExportResult
     from coalesce.table.from_metadata import LogicalPartition
     from coalesce.table.generations import Generation
     from coalesce.table.listing import Listing

@@ -19,6 +19,7 @@ CLASSES = [
     "CompactResult",
     "DataFile",
     "ExpireResult",
+    "ExportResult",
     "Finding",
     "Generation",
     "Listing",

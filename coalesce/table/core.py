@@ -30,6 +30,7 @@ from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.engine import Engines, Rewritten, Snapshot, check_layout
+from coalesce.table.exports import ExportSource, automatic, export_after_commit
 from coalesce.table.maintain.tags import no_tag
 from coalesce.table.new_columns import STRICT, change_to, merged
 from coalesce.table.result import WriteResult
@@ -169,7 +170,19 @@ class Core:
         """Commit, and move on to the version that holds the change."""
         check_kind(transaction, Transaction, "a transaction of this table; begin one with transaction()")
         self.version = transaction.commit()
+        if automatic(self.version.properties) and self.version.commit_id == transaction.commit_id:
+            export_after_commit(self.export_source())
         return self.version
+
+    def export_source(self) -> ExportSource:
+        """This version, to be written down in the words of another format."""
+        version = self.version
+        return ExportSource(
+            storage=self.storage,
+            version=version,
+            load=partial(self.manifests.load_all, version=version),
+            newest=lambda: Log(self.storage).surely_newest(),
+        )
 
     def write(
         self,

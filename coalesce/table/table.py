@@ -13,13 +13,13 @@ from coalesce.model.schema import Schema
 from coalesce.model.version import Version
 from coalesce.table import evolve
 from coalesce.table.core import Core
+from coalesce.table.exporting import TableExporter
 from coalesce.table.generations import Generation, generations
-from coalesce.table.keeping import TableKeeper
 from coalesce.table.properties import asked_by, changed
 from coalesce.table.result import WriteResult
 
 
-class Table(TableKeeper):
+class Table(TableExporter):
     """A table, to be asked, written to and changed; `coalesce.open` and `coalesce.create` give one.
 
     It follows the newest version: its own commits at once, those of others with `refresh()` or with the next write.
