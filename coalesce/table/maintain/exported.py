@@ -29,7 +29,7 @@ def keep(storage: Storage, record: str, version: Version) -> None:
     """Say, before an export of the version is committed, that its files are needed."""
     named = [{"path": r.path, "length": r.length, "digest": r.digest, "files": r.files} for r in version.manifests]
     text = json.dumps({"version": version.number, "manifests": named}, separators=(",", ":"))
-    storage.put_if_absent(f"{record}/{version.number:020d}.json", text.encode())
+    storage.put_if_absent(_path(record, version.number), text.encode())
 
 
 def release(storage: Storage, record: str, before: int | None = None) -> None:
@@ -56,6 +56,19 @@ def kept_manifests(storage: Storage) -> Sequence[ManifestRef]:
                 file.path, "it does not say which files an export needs; delete it, and export again."
             ) from error
     return list(found.values())
+
+
+def kept_of(storage: Storage, record: str, number: int) -> Sequence[ManifestRef] | None:
+    """The manifests that the export of a version was made of; None if nothing says so any more."""
+    try:
+        document = json.loads(storage.read(_path(record, number)))
+        return [_ref(**named) for named in document["manifests"]]
+    except (FileMissing, ValueError, KeyError, TypeError):
+        return None
+
+
+def _path(record: str, number: int) -> str:
+    return f"{record}/{number:020d}.json"
 
 
 def _ref(*, path: str, length: int, digest: str, files: int) -> ManifestRef:
