@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from coalesce.arguments import check_choice, check_text, check_texts, shown
+from coalesce.arguments import check_choice, check_flag, check_text, check_texts, shown
 from coalesce.errors import InvalidArgument
 from coalesce.storage.resolve import open_storage
 from coalesce.table.exports import (
@@ -15,6 +15,7 @@ from coalesce.table.exports import (
     PURGED,
     ExportOptions,
     ExportResult,
+    export,
     exporter,
 )
 from coalesce.table.keeping import TableKeeper
@@ -38,7 +39,7 @@ class TableExporter(TableKeeper):
         atomic step, and no data file is copied. Foreign writers must not write to it: the next export refuses then.
 
         * `location`: another directory for the metadata, if it is not to lie in the table's own.
-        * `catalog`, `identifier`: a PyIceberg catalog, and the name of the table in it that is to follow: `"db.events"`.
+        * `catalog`, `identifier`: a PyIceberg catalog, and the name of the table in it that follows: `"db.events"`.
         * `dead_rows`: what becomes of rows that were removed and still lie in shared files. `"mark"` writes them down
           as position deletes, which every reader of version 2 leaves out; `"purge"` writes those files again before;
           `"refuse"` raises.
@@ -54,16 +55,22 @@ class TableExporter(TableKeeper):
         """
         check_choice(dead_rows, "dead_rows=", DEAD_ROWS)
         if (catalog is None) != (identifier is None):
-            raise InvalidArgument("catalog= and identifier= go together: a PyIceberg catalog, and the table's name in it.")
+            raise InvalidArgument(
+                "catalog= and identifier= go together: a PyIceberg catalog, and the table's name in it."
+            )
         if catalog is not None and not hasattr(catalog, "commit_table"):
-            raise InvalidArgument(f"catalog= is a catalog of PyIceberg, such as of load_catalog(…), not {shown(catalog)}.")
+            raise InvalidArgument(
+                f"catalog= is a catalog of PyIceberg, such as of load_catalog(…), not {shown(catalog)}."
+            )
         named = None if identifier is None else check_text(identifier, "identifier=")
         place = None if location is None else open_storage(check_text(location, "location="))
         return self._export(
             ICEBERG, ExportOptions(dead_rows=dead_rows, location=place, catalog=catalog, identifier=named)
         )
 
-    def export_delta(self, *, features: Sequence[str] = (), dead_rows: str = MARKED) -> ExportResult:
+    def export_delta(
+        self, *, features: Sequence[str] = (), partitioned: bool = True, dead_rows: str = PURGED
+    ) -> ExportResult:
         """Write the newest version down as a Delta table over the same data files: a log in `_delta_log`.
 
         Only what changed since the last export is written, in one atomic step, and no data file is copied. A writer
@@ -71,7 +78,10 @@ class TableExporter(TableKeeper):
 
         * `features`: writer features that are to be in the protocol, by their names: `materializePartitionColumns`,
           `columnMappingUsageTracking`, `rowTracking`, `icebergCompatV3`. Without them, more readers can read it.
-        * `dead_rows`: as for `export_iceberg`; `"mark"` writes deletion vectors, which readers leave out or refuse.
+        * `partitioned`: False writes no partition columns, only bounds: for readers that look for partition values in
+          the names of directories, as Polars does.
+        * `dead_rows`: as for `export_iceberg`, but the usual is `"purge"`. `"mark"` writes deletion vectors: some
+          readers refuse these, and Polars 2.1 **shows the rows** where the name of a directory has to be escaped.
 
         Raises `ExportRefused` with every reason if readers would see something else than the table, or if another table
         is there already, and `CommitConflict` if other exports were faster.
@@ -84,7 +94,8 @@ class TableExporter(TableKeeper):
         """
         check_choice(dead_rows, "dead_rows=", DEAD_ROWS)
         wanted = check_texts(features, "the features of Delta", "features={}")
-        return self._export(DELTA, ExportOptions(dead_rows=dead_rows, features=wanted))
+        parted = check_flag(partitioned, "partitioned=")
+        return self._export(DELTA, ExportOptions(dead_rows=dead_rows, features=wanted, partitioned=parted))
 
     def drop_export(self, format: str, *, location: str | None = None) -> int:  # noqa: A002 - the word for it
         """Delete the metadata that exports have written, and let `vacuum` delete the files that only they needed.
@@ -107,9 +118,6 @@ class TableExporter(TableKeeper):
         return deleted
 
     def _export(self, format_: str, options: ExportOptions) -> ExportResult:
-        found = exporter(format_)
         self._core.check_follows()
-        if options.dead_rows == PURGED:
-            self.purge()
         self._core.refresh()
-        return found.export(self._core.export_source(), options)
+        return export(format_, self._core.export_source, options)

@@ -26,6 +26,9 @@ MARKED: Final = "mark"
 PURGED: Final = "purge"
 REFUSED: Final = "refuse"
 DEAD_ROWS: Final = (MARKED, PURGED, REFUSED)
+# Every reader of Iceberg leaves out position deletes. Of Delta's readers, some know no deletion vectors, and one shows
+# the rows all the same where the name of a file has to be escaped.
+USUAL: Final = {ICEBERG: MARKED, DELTA: PURGED}
 
 _HOME: Final = {name: f"coalesce.interop.export.{name}.exporter" for name in FORMATS}
 
@@ -34,24 +37,27 @@ Load = Callable[[Sequence[ManifestRef]], Iterable[ManifestIndex]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSource:
-    """A version of a table that is to be exported."""
+    """A version of a table that is to be exported; to `purge` makes a later one, without dead rows."""
 
     storage: Storage
     version: Version
     load: Load
     newest: Callable[[], Version]
+    purge: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """How. `location` is where the metadata goes, the table itself if it is None; `features` are those of Delta.
+    """How. `location` is where the metadata goes, the table itself if it is None.
 
-    `catalog` and `identifier` name a table of an Iceberg catalog that is to follow.
+    `features` are those of Delta, and `partitioned` says whether its table may have partition columns. `catalog` and
+    `identifier` name a table of an Iceberg catalog that is to follow.
     """
 
     dead_rows: str = MARKED
     location: Storage | None = None
     features: tuple[str, ...] = ()
+    partitioned: bool = True
     catalog: Any = None
     identifier: str | None = None
 
@@ -62,8 +68,8 @@ class ExportResult:
 
     `version` is the table's that other engines see now, `number` that of the other format (Iceberg's
     `v<number>.metadata.json`, Delta's version). `files` are all data files they see, `files_added` and `files_removed`
-    what changed since the last export; `dead_files` are those with rows that they are told to leave out. `partitioned_by`
-    are the partition fields that the other format prunes by as such; other columns it prunes by their bounds.
+    what changed since the last export; `dead_files` are those with rows that they are told to leave out.
+    `partitioned_by` are the partition fields that the other format has, too; other columns it prunes by their bounds.
     `written` is False if there was nothing to write.
     """
 
@@ -112,15 +118,27 @@ def automatic(properties: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in properties.get(EXPORT_AUTO, "").replace(" ", "").split(","))
 
 
-def export_after_commit(source: ExportSource) -> None:
-    """Export a version that was just committed, if the table is to be kept so. It is committed: failing is a warning."""
-    for name in automatic(source.version.properties):
+def export_after_commit(source: Callable[[], ExportSource]) -> None:
+    """Export what was just committed, if the table is to be kept so. It is committed: failing is a warning.
+
+    `source` gives the newest version, which is another one after a purge.
+    """
+    committed = source()
+    for name in automatic(committed.version.properties):
         try:
-            exporter(name).export(source, ExportOptions())
+            export(name, source, ExportOptions(dead_rows=USUAL[name]))
         except CoalesceError as error:
-            _warn(source, name, str(error))
+            _warn(committed, name, str(error))
         except Exception as error:  # noqa: BLE001 - of other libraries; the commit is made, and must not seem to fail
-            _warn(source, name, f"{type(error).__name__}: {error}")
+            _warn(committed, name, f"{type(error).__name__}: {error}")
+
+
+def export(format_: str, source: Callable[[], ExportSource], options: ExportOptions) -> ExportResult:
+    """Export the newest version, without its dead rows if these are to be purged."""
+    found = exporter(format_)
+    if options.dead_rows == PURGED and (newest := source()).version.dead_rows:
+        newest.purge()
+    return found.export(source(), options)
 
 
 def _warn(source: ExportSource, format_: str, reason: str) -> None:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from coalesce.arguments import check_texts
 from coalesce.model.rule import RuleRequest, resolve
 from coalesce.model.schema import Schema
-from coalesce.model.version import Version
+from coalesce.model.version import ICEBERG_COMPAT_V3, Version
+from coalesce.predicate.expr import TRUE
 from coalesce.table import evolve
 from coalesce.table.core import Core
 from coalesce.table.exporting import TableExporter
@@ -177,15 +178,23 @@ class Table(TableExporter):
     def enable_feature(self, feature: str) -> WriteResult:
         """Turn on a feature that writers of the table have to know; it stays on.
 
-        * `feature`: such as `"icebergCompatV3"`.
+        * `feature`: such as `"icebergCompatV3"`, which says that Iceberg could take the table over as it is: every data
+          file is looked at, and later ones that do not fit are refused.
 
-        Raises `SchemaError` if there is no such feature, and `CommitConflict`.
+        Raises `SchemaError` if there is no such feature, or with every reason why the table cannot have it, and
+        `CommitConflict`.
 
         >>> _ = table.enable_feature("icebergCompatV3")
         >>> "icebergCompatV3" in table.state.writer_features
         True
         """
-        return self._core.change("enable_feature", lambda head: evolve.enable_feature(head, feature))
+        core = self._core
+        transaction = core.transaction("enable_feature")
+        if feature == ICEBERG_COMPAT_V3:
+            transaction.exclusive = True  # files that others add meanwhile were not looked at
+            core.check_compatible(transaction.base, core.plan(TRUE).files, "the table cannot be used")
+        transaction.change(lambda head: evolve.enable_feature(head, feature))
+        return core.committed(transaction)
 
     def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> WriteResult:
         """Begin again, empty, with other columns and partition fields; older versions keep their rows.

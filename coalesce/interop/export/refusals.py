@@ -29,7 +29,7 @@ def refuse(format_: str, root: str, reasons: Sequence[str]) -> NoReturn:
 def unreadable_columns(
     version: Version, files: Sequence[DataFile], footers: Sequence[Footer], told: Collection[int], widens: Widens
 ) -> list[str]:
-    """What readers of another format would get wrong of some files' columns. Those `told` come from partition values."""
+    """What readers of another format would get wrong of files' columns. Those `told` come from partition values."""
     found: dict[str, list[str]] = defaultdict(list)
     for file, footer in zip(files, footers, strict=True):
         constants = constants_of(file, version.spec_by_id(file.spec_id))

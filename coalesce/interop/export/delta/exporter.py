@@ -31,13 +31,13 @@ from coalesce.interop.export.refusals import refuse, unreadable_columns
 from coalesce.manifest.manifest_file import manifest_paths
 from coalesce.model.arrow_schema import type_from_arrow
 from coalesce.model.datafile import DataFile
+from coalesce.model.schema import all_fields
 from coalesce.model.spec import PartitionField
 from coalesce.model.types import Type
-from coalesce.model.schema import all_fields
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage
-from coalesce.table.exports import DELTA, REFUSED, ExportOptions, ExportResult, ExportSource
-from coalesce.table.maintain.exported import kept_of, keep, record_of, release
+from coalesce.table.exports import DELTA, MARKED, ExportOptions, ExportResult, ExportSource
+from coalesce.table.maintain.exported import keep, kept_of, record_of, release
 
 _ATTEMPTS: Final = 10  # each overtaken by another export
 _CHECKPOINT_EVERY: Final = 10  # versions of the log
@@ -53,7 +53,7 @@ class DeltaExporter:
         began = time.perf_counter()
         version, root = source.version, source.storage.root
         reasons = check_features(version, options.features)
-        if version.dead_rows and options.dead_rows == REFUSED:
+        if version.dead_rows and options.dead_rows != MARKED:
             reasons.append(f"{version.dead_rows:,} removed rows lie in its files; purge().")
         if reasons:
             refuse(DELTA, root, reasons)
@@ -131,10 +131,14 @@ class _Attempt:
     def _fields(self) -> tuple[PartitionField, ...]:
         """What Delta's table is partitioned by; once a field could not be told there, it does not come back."""
         version = self.version
-        found = constant_fields(version, allowed=lambda f: columns.can_partition(f, version.schema) and self._is_text(f))
+        if not self.options.partitioned:
+            return ()
+        found = constant_fields(
+            version, allowed=lambda f: columns.can_partition(f, version.schema) and self._is_text(f)
+        )
         if self.state.metadata is None:
             return found
-        known = terms_of(self.state).partition_columns
+        known = terms_of(self.state).partition_columns or ()
         before = {f.id for f in version.schema if f.physical_name in known or f.name in known}
         return tuple(f for f in found if f.source_id in before)
 
@@ -248,8 +252,12 @@ class _Attempt:
             version=max(self.version.number, seen),
             number=number,
             files=len(self.state.adds),
-            files_added=0 if change is None else len({a["path"] for a in change.added} - {r["path"] for r in change.removed}),
-            files_removed=0 if change is None else len({r["path"] for r in change.removed} - {a["path"] for a in change.added}),
+            files_added=0
+            if change is None
+            else len({a["path"] for a in change.added} - {r["path"] for r in change.removed}),
+            files_removed=0
+            if change is None
+            else len({r["path"] for r in change.removed} - {a["path"] for a in change.added}),
             dead_files=sum("deletionVector" in add for add in self.state.adds.values()),
             partitioned_by=tuple(f.name for f in fields),
             written=change is not None,

@@ -75,7 +75,9 @@ def read_log(storage: Storage, table_id: str) -> State:
     numbers = [int(m[1]) for f in storage.list(LOG, after) if (m := _COMMIT.fullmatch(f.path)) is not None]
     for number in numbers:
         if number != state.number + 1:
-            raise CorruptMetadata(commit_path(state.number + 1), "it is missing; drop_export('delta'), and export again.")
+            raise CorruptMetadata(
+                commit_path(state.number + 1), "it is missing; drop_export('delta'), and export again."
+            )
         _read_commit(storage, number, state, application)
         state.number = number
     if state.number >= 0:
@@ -126,7 +128,7 @@ def encoded(actions: Iterable[tuple[str, Action]]) -> bytes:
 
 
 def drop_log(storage: Storage) -> int:
-    """Delete the log, what names its checkpoint first and the oldest commits last: what is left is never half a table."""
+    """Delete the log, what names its checkpoint first and the oldest commits last: it is never half a table."""
     found: Sequence[str] = [file.path for file in storage.list(LOG) if _OWN.fullmatch(file.path)]
     storage.delete(LAST_CHECKPOINT)
     for path in sorted(found, reverse=True):

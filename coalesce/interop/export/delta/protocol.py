@@ -42,7 +42,11 @@ _NAMESPACE: Final = UUID("0e5b7c5e-6b0c-4f0e-a5a0-6f3a37a1f0c3")  # to make an i
 
 def check_features(version: Version, asked: Sequence[str]) -> list[str]:
     """Why features that were asked for cannot be had."""
-    reasons = [f"there is no feature {name!r} for exports; there are {', '.join(ASKED)}." for name in asked if name not in ASKED]
+    reasons = [
+        f"there is no feature {name!r} for exports; there are {', '.join(ASKED)}."
+        for name in asked
+        if name not in ASKED
+    ]
     own = (MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ICEBERG_COMPAT_V3)
     reasons += [
         f'{name} can only be promised if the table has it itself: enable_feature("{name}").'
@@ -104,9 +108,7 @@ class Terms:
         names = {f.physical_name: f.name for f in version.schema}
         return cls(
             features,
-            columns.schema_text(
-                version.schema, mapped=mapped, narrow=known, nested_ids=ICEBERG_COMPAT_V3 in features
-            ),
+            columns.schema_text(version.schema, mapped=mapped, narrow=known, nested_ids=ICEBERG_COMPAT_V3 in features),
             tuple(names[physical] for physical in partitions),
             _configuration(version, features),
         )

@@ -4,22 +4,11 @@ from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
-from pyiceberg.table.refs import SnapshotRefType
-from pyiceberg.table.update import (
-    AddPartitionSpecUpdate,
-    AddSchemaUpdate,
-    AddSnapshotUpdate,
-    AssertRefSnapshotId,
-    AssertTableUUID,
-    SetCurrentSchemaUpdate,
-    SetDefaultSpecUpdate,
-    SetPropertiesUpdate,
-    SetSnapshotRefUpdate,
-    TableUpdate,
-)
+from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, TableUpdate
 
 from coalesce.errors import CommitConflict, ExportRefused, InvalidArgument
 from coalesce.interop.export.iceberg.state import metadata_path
+from coalesce.interop.export.iceberg.updates import MAIN, properties_are, schema_is, snapshot_is, spec_is
 from coalesce.storage.base import Storage
 
 
@@ -41,7 +30,7 @@ def follow(catalog: Any, identifier: str, target: Storage, number: int) -> None:
         return
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId(ref="main", snapshot_id=table.metadata.current_snapshot_id),
+        AssertRefSnapshotId.model_validate({"ref": MAIN, "snapshot-id": table.metadata.current_snapshot_id}),
     )
     try:
         catalog.commit_table(table, requirements, tuple(updates))
@@ -51,23 +40,12 @@ def follow(catalog: Any, identifier: str, target: Storage, number: int) -> None:
 
 def _updates(have: TableMetadata, wanted: TableMetadata) -> list[TableUpdate]:
     """What a catalog's table lacks. Ids are the same on both sides: they come from one source."""
-    known_schemas = {s.schema_id for s in have.schemas}
-    known_specs = {s.spec_id for s in have.partition_specs}
-    updates: list[TableUpdate] = [
-        AddSchemaUpdate(schema_=s) for s in wanted.schemas if s.schema_id not in known_schemas
+    updates = [
+        *schema_is(wanted.schema(), have.schemas, have.current_schema_id),
+        *spec_is(wanted.spec(), have.partition_specs, have.default_spec_id),
+        *properties_are(wanted.properties, have.properties),
     ]
-    if wanted.current_schema_id != have.current_schema_id:
-        updates.append(SetCurrentSchemaUpdate(schema_id=wanted.current_schema_id))
-    updates += [AddPartitionSpecUpdate(spec=s) for s in wanted.partition_specs if s.spec_id not in known_specs]
-    if wanted.default_spec_id != have.default_spec_id:
-        updates.append(SetDefaultSpecUpdate(spec_id=wanted.default_spec_id))
-    if any(have.properties.get(name) != value for name, value in wanted.properties.items()):
-        updates.append(SetPropertiesUpdate(updates=wanted.properties))
     snapshot = wanted.current_snapshot()
     if snapshot is not None and snapshot.snapshot_id != have.current_snapshot_id:
-        if have.snapshot_by_id(snapshot.snapshot_id) is None:
-            updates.append(AddSnapshotUpdate(snapshot=snapshot))
-        updates.append(
-            SetSnapshotRefUpdate(ref_name="main", type=SnapshotRefType.BRANCH, snapshot_id=snapshot.snapshot_id)
-        )
+        updates += snapshot_is(snapshot, have.snapshots)
     return updates

@@ -1,4 +1,4 @@
-"""A table's columns and partition fields in Iceberg's words: the same ids, so that renamed columns find their values."""
+"""A table's columns and partition fields in Iceberg's words: with the same ids, so that names may change."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -8,29 +8,14 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
-from uuid import UUID, uuid4, uuid5
+from uuid import uuid4
 
 from pyiceberg.manifest import ManifestContent, ManifestFile, write_manifest_list
-from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.table.metadata import TableMetadata, TableMetadataV2
-from pyiceberg.table.refs import SnapshotRefType
-from pyiceberg.table.snapshots import Operation, Snapshot, Summary
-from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
-from pyiceberg.table.update import (
-    AddPartitionSpecUpdate,
-    AddSchemaUpdate,
-    AddSnapshotUpdate,
-    RemovePartitionSpecsUpdate,
-    RemoveSnapshotsUpdate,
-    SetCurrentSchemaUpdate,
-    SetDefaultSpecUpdate,
-    SetPropertiesUpdate,
-    SetSnapshotRefUpdate,
-    TableUpdate,
-    update_table_metadata,
-)
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.table.update import update_table_metadata
 
 from coalesce.errors import CommitConflict
 from coalesce.interop.export.entries import constant_fields, held_by
@@ -39,31 +24,27 @@ from coalesce.interop.export.iceberg import columns
 from coalesce.interop.export.iceberg.catalogs import follow
 from coalesce.interop.export.iceberg.cleaning import clean, drop_all
 from coalesce.interop.export.iceberg.files import METADATA, Words
-from coalesce.interop.export.iceberg.manifests import (
-    Before,
-    Manifester,
-    Written,
-    name_of,
-    new_files,
-    what_was_before,
+from coalesce.interop.export.iceberg.manifests import Before, Manifester, Written, name_of, new_files, what_was_before
+from coalesce.interop.export.iceberg.metadata import (
+    first_metadata,
+    is_lost,
+    next_metadata,
+    snapshots_to_drop,
+    types_changed,
+    without_lost_specs,
 )
-from coalesce.interop.export.iceberg.state import HINT, TABLE_ID, VERSION, State, metadata_path, read_state, version_of
+from coalesce.interop.export.iceberg.state import HINT, VERSION, State, metadata_path, read_state
 from coalesce.interop.export.iceberg.stored import StorageIO
+from coalesce.interop.export.iceberg.updates import snapshot_is, without_snapshots
 from coalesce.interop.export.refusals import refuse, unreadable_columns
 from coalesce.model.spec import PartitionField
 from coalesce.model.transforms import Identity
-from coalesce.model.version import Version
+from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage
-from coalesce.table.exports import ICEBERG, REFUSED, ExportOptions, ExportResult, ExportSource
+from coalesce.table.exports import ICEBERG, MARKED, ExportOptions, ExportResult, ExportSource
 from coalesce.table.maintain.exported import keep, record_of, release
 
 _ATTEMPTS: Final = 10  # each overtaken by another export
-_SNAPSHOTS: Final = 20  # that Iceberg's readers can travel back to, while the versions they show are kept
-_NAMESPACE: Final = UUID("5f8fd2b6-9a5d-4f0a-8c25-9d6b0b2d9a10")  # to make an id of a table id that is none
-_PROPERTIES: Final = {
-    "gc.enabled": "false",  # what Iceberg takes for orphans are files of other versions
-    "write.format.default": "parquet",
-}
 
 
 class IcebergExporter:
@@ -74,8 +55,9 @@ class IcebergExporter:
         began = time.perf_counter()
         target = source.storage if options.location is None else options.location
         record = record_of(ICEBERG, None if options.location is None else target.uri(""))
-        if source.version.dead_rows and options.dead_rows == REFUSED:
-            refuse(ICEBERG, source.storage.root, [f"{source.version.dead_rows:,} removed rows lie in its files; purge()."])
+        dead = source.version.dead_rows
+        if dead and options.dead_rows != MARKED:
+            refuse(ICEBERG, source.storage.root, [f"{dead:,} removed rows lie in its files; purge()."])
         for _ in range(_ATTEMPTS):
             attempt = _Attempt(source, target, read_state(target, source.version.table_id), record)
             result = attempt.run(began)
@@ -83,7 +65,9 @@ class IcebergExporter:
                 if options.catalog is not None:
                     follow(options.catalog, options.identifier or "", target, result.number)
                 return result
-        raise CommitConflict(f"{_ATTEMPTS} attempts to export to {target.root} were each overtaken by another; try again.")
+        raise CommitConflict(
+            f"{_ATTEMPTS} attempts to export to {target.root} were each overtaken by another; try again."
+        )
 
     def drop(self, storage: Storage, table_id: str) -> int:
         """Delete what exports have written."""
@@ -91,7 +75,7 @@ class IcebergExporter:
         return drop_all(storage)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Attempt:
     """An export on top of the one that is there."""
 
@@ -104,32 +88,34 @@ class _Attempt:
     def version(self) -> Version:
         return self.source.version
 
+    @cached_property
+    def files(self) -> StorageIO:
+        return StorageIO(self.target)
+
+    @cached_property
+    def fields(self) -> tuple[PartitionField, ...]:
+        """What Iceberg's table is partitioned by."""
+        schema = self.version.schema
+        return constant_fields(self.version, allowed=lambda f: columns.can_partition(f, schema))
+
     def run(self, began: float) -> ExportResult | None:
         """What was exported; None if another export was faster."""
         version, state = self.version, self.state
-        fields = self._fields()
-        base, changed = self._metadata(fields)
-        files = StorageIO(self.target)
-        usable = _usable_specs(base, version, rewrite=self._types_changed())
-        before = what_was_before(files, state.snapshot, version.manifests, usable)
-        is_newer = state.version is not None and state.version > version.number
-        unchanged = not changed and not self._to_write(before) and not before.entries and state.snapshot is not None
-        if is_newer or unchanged:
+        base, changed = self._base()
+        before = what_was_before(self.files, state.snapshot, version.manifests, self._usable(base))
+        todo = [ref for ref in version.manifests if name_of(ref) not in before.kept_sources]
+        unchanged = not changed and not todo and not before.entries
+        if state.snapshot is not None and (unchanged or (state.version or 0) > version.number):
             self._hint(state.number)
-            return self._result(state.number, before.kept, fields, Written(), began, wrote=False)
+            return self._result(state.number, before.kept, None, began)
         snapshot_id = secrets.randbits(62) + 1
-        written = self._manifests(files, base, fields, before, snapshot_id)
+        written = self._manifests(base, todo, before, snapshot_id)
         manifests = [*before.kept, *written.manifests]
-        snapshot = self._snapshot(files, base, manifests, written, snapshot_id)
-        gone = self._snapshots_to_drop(base, snapshot_id)
-        updates: list[TableUpdate] = [
-            AddSnapshotUpdate(snapshot=snapshot),
-            SetSnapshotRefUpdate(ref_name="main", type=SnapshotRefType.BRANCH, snapshot_id=snapshot_id),
-            *([RemoveSnapshotsUpdate(snapshot_ids=gone)] if gone else []),
-        ]
+        snapshot = self._snapshot(base, manifests, written, snapshot_id)
+        gone = snapshots_to_drop(base, version, self.source.newest())
+        updates = (*snapshot_is(snapshot, base.snapshots), *without_snapshots(gone))
         previous = self.target.uri(metadata_path(state.number)) if state.number else None
-        metadata = update_table_metadata(base, tuple(updates), metadata_location=previous)
-        metadata = _without_lost_specs(metadata, version)
+        metadata = without_lost_specs(update_table_metadata(base, updates, metadata_location=previous), version)
         keep(self.source.storage, self.record, version)
         number = state.number + 1
         if not self.target.put_if_absent(metadata_path(number), metadata.model_dump_json().encode()):
@@ -137,94 +123,37 @@ class _Attempt:
         self._hint(number)
         release(self.source.storage, self.record, before=version.number)
         if gone:
-            clean(files, metadata, number)
+            clean(self.files, metadata, number)
         if self.source.newest().has_expired(version.number):
             raise CommitConflict(f"version {version.number} has expired while it was exported; export again.")
-        return self._result(number, manifests, fields, written, began, wrote=True)
+        return self._result(number, manifests, written, began)
 
-    def _fields(self) -> tuple[PartitionField, ...]:
-        """What Iceberg's table is partitioned by."""
-        schema = self.version.schema
-        return constant_fields(self.version, allowed=lambda f: columns.can_partition(f, schema))
+    def _base(self) -> tuple[TableMetadata, bool]:
+        """The metadata to go on from, with the columns and partition fields of now, and whether those are others."""
+        if self.state.metadata is None:
+            return first_metadata(self.version, self.fields, self.target.uri("")), True
+        return next_metadata(self.state.metadata, self.version, self.fields)
 
-    def _metadata(self, fields: Sequence[PartitionField]) -> tuple[TableMetadata, bool]:
-        """The metadata to go on from, with the columns and partition fields of now, and whether those changed."""
-        version, found = self.version, self.state.metadata
-        properties = {
-            **_PROPERTIES,
-            TABLE_ID: version.table_id,
-            "schema.name-mapping.default": columns.name_mapping(version.schema),
-        }
-        if found is None:
-            spec = columns.partition_spec(fields, version.schema, 0)
-            return TableMetadataV2(
-                location=self.target.uri(""),
-                table_uuid=_uuid(version.table_id),
-                last_column_id=version.max_column_id,
-                schemas=[columns.iceberg_schema(version.schema, 0)],
-                current_schema_id=0,
-                partition_specs=[spec],
-                default_spec_id=0,
-                last_partition_id=max((f.field_id for f in version.partition_fields), default=999),
-                sort_orders=[UNSORTED_SORT_ORDER],
-                default_sort_order_id=UNSORTED_SORT_ORDER.order_id,
-                properties=properties,
-                last_updated_ms=version.timestamp_ms,
-            ), True
-        updates: list[TableUpdate] = []
-        schema = columns.iceberg_schema(version.schema, max(s.schema_id for s in found.schemas) + 1)
-        same_schema = next((s for s in found.schemas if s.fields == schema.fields), None)
-        if same_schema is None:
-            updates.append(AddSchemaUpdate(schema_=schema))
-        wanted_schema = schema if same_schema is None else same_schema
-        if wanted_schema.schema_id != found.current_schema_id:
-            updates.append(SetCurrentSchemaUpdate(schema_id=wanted_schema.schema_id))
-        spec = columns.partition_spec(fields, version.schema, max(s.spec_id for s in found.partition_specs) + 1)
-        same_spec = next((s for s in found.partition_specs if s.fields == spec.fields), None)
-        if same_spec is None:
-            updates.append(AddPartitionSpecUpdate(spec=spec))
-        wanted_spec = spec if same_spec is None else same_spec
-        if wanted_spec.spec_id != found.default_spec_id:
-            updates.append(SetDefaultSpecUpdate(spec_id=wanted_spec.spec_id))
-        if any(found.properties.get(name) != value for name, value in properties.items()):
-            updates.append(SetPropertiesUpdate(updates=properties))
-        return (update_table_metadata(found, tuple(updates)) if updates else found), bool(updates)
+    def _usable(self, base: TableMetadata) -> set[int]:
+        """The specs whose manifests can stay as they are."""
+        if types_changed(self.state.metadata, self.version):
+            return set()
+        return {spec.spec_id for spec in base.partition_specs if not is_lost(spec, self.version)}
 
-    def _types_changed(self) -> bool:
-        """Whether a column has another type than in the last export: then bounds are written otherwise."""
-        found = self.state.metadata
-        if found is None:
-            return False
-        now = columns.iceberg_schema(self.version.schema, 0)
-        before = {f.field_id: f.field_type for f in found.schema().fields}
-        return any(f.field_type != before.get(f.field_id, f.field_type) for f in now.fields)
-
-    def _to_write(self, before: Before) -> list[str]:
-        return [name_of(ref) for ref in self.version.manifests if name_of(ref) not in before.kept_sources]
-
-    def _manifests(
-        self,
-        files: StorageIO,
-        base: TableMetadata,
-        fields: tuple[PartitionField, ...],
-        before: Before,
-        snapshot_id: int,
-    ) -> Written:
+    def _manifests(self, base: TableMetadata, todo: Sequence[ManifestRef], before: Before, snapshot_id: int) -> Written:
         """New manifests for those of ours that have none, if readers will find in the files what they should."""
         version, storage = self.version, self.source.storage
-        words = Words(version, fields, storage)
-        todo = [ref for ref in version.manifests if name_of(ref) not in before.kept_sources]
+        words = Words(version, self.fields, storage)
         held = list(held_by(self.source, todo))
         new = new_files(held, before, words)
         footers = read_footers(storage, version, new)
-        told = {f.source_id for f in fields if isinstance(f.transform, Identity)}
+        told = {f.source_id for f in self.fields if isinstance(f.transform, Identity)}
         reasons = unreadable_columns(version, new, footers, told, columns.widens)
         if reasons:
             refuse(ICEBERG, storage.root, reasons)
         by_path = dict(zip((f.path for f in new), footers, strict=True))
-        specs: dict[int, PartitionSpec] = {s.spec_id: s for s in base.partition_specs}
-        schema: IcebergSchema = base.schema()
-        manifester = Manifester(files, words, schema, specs, base.default_spec_id, snapshot_id)
+        specs = {s.spec_id: s for s in base.partition_specs}
+        manifester = Manifester(self.files, words, base.schema(), specs, base.default_spec_id, snapshot_id)
         written = Written()
         for part in held:
             manifester.write(part, before, by_path, written)
@@ -232,20 +161,14 @@ class _Attempt:
         return written
 
     def _snapshot(
-        self,
-        files: StorageIO,
-        base: TableMetadata,
-        manifests: Sequence[ManifestFile],
-        written: Written,
-        snapshot_id: int,
+        self, base: TableMetadata, manifests: Sequence[ManifestFile], written: Written, snapshot_id: int
     ) -> Snapshot:
-        sequence = base.last_sequence_number + 1
+        sequence = max((s.sequence_number or 0 for s in base.snapshots), default=0) + 1
+        address = self.target.uri(f"{METADATA}/snap-{snapshot_id}-{uuid4().hex[:12]}.avro")
         parent = base.current_snapshot_id
-        path = f"{METADATA}/snap-{snapshot_id}-{uuid4().hex[:12]}.avro"
-        address = self.target.uri(path)
         with write_manifest_list(
             format_version=2,
-            output_file=files.new_output(address),
+            output_file=self.files.new_output(address),
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent,
             sequence_number=sequence,
@@ -253,19 +176,19 @@ class _Attempt:
         ) as writer:
             writer.add_manifests(list(manifests))
         latest = max((s.timestamp_ms for s in base.snapshots), default=0)
-        return Snapshot(
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent,
-            sequence_number=sequence,
-            timestamp_ms=max(time.time_ns() // 1_000_000, base.last_updated_ms, latest + 1),
-            manifest_list=address,
-            summary=self._summary(manifests, written),
-            schema_id=base.current_schema_id,
-        )
+        said = {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": parent,
+            "sequence-number": sequence,
+            "timestamp-ms": max(time.time_ns() // 1_000_000, base.last_updated_ms, latest + 1),
+            "manifest-list": address,
+            "summary": self._summary(manifests, written),
+            "schema-id": base.current_schema_id,
+        }
+        return Snapshot.model_validate(said)
 
-    def _summary(self, manifests: Sequence[ManifestFile], written: Written) -> Summary:
+    def _summary(self, manifests: Sequence[ManifestFile], written: Written) -> dict[str, str]:
         version = self.version
-        deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
         same_rows = version.operation == "compact" and self.state.version == version.number - 1
         operation = Operation.REPLACE if same_rows else Operation.OVERWRITE if written.removed else Operation.APPEND
         counts = {
@@ -276,80 +199,37 @@ class _Attempt:
             "total-data-files": version.files,
             "total-records": version.rows + version.dead_rows,
             "total-files-size": version.bytes,
-            "total-delete-files": sum((m.added_files_count or 0) for m in deletes),
+            "total-delete-files": _delete_files(manifests),
             "total-position-deletes": version.dead_rows,
             "total-equality-deletes": 0,
         }
         named = {VERSION: str(version.number), "coalesce.commit-id": version.commit_id}
-        return Summary(operation=operation, **{name: str(n) for name, n in counts.items()}, **named)
-
-    def _snapshots_to_drop(self, base: TableMetadata, snapshot_id: int) -> list[int]:
-        """Those whose versions have expired, so that their files may be gone, and the oldest if there are many."""
-        newest = self.source.newest()
-        old = [s for s in base.snapshots if s.snapshot_id != snapshot_id]
-        numbers = [(s.snapshot_id, version_of(s)) for s in old]
-        expired = [i for i, number in numbers if number is None or newest.has_expired(number)]
-        left = [i for i, _ in numbers if i not in expired]
-        lost = {spec.spec_id for spec in base.partition_specs if _is_lost(spec, self.version)}
-        if lost:  # what has a spec of a column that is gone, some readers cannot even open
-            return [i for i, _ in numbers]
-        return [*expired, *left[: max(0, len(left) + 1 - _SNAPSHOTS)]]
+        return {"operation": operation.value, **{name: str(n) for name, n in counts.items()}, **named}
 
     def _hint(self, number: int) -> None:
-        if number and self.state.hint != number:
+        if self.state.hint != number:
             self.target.put(HINT, str(number).encode())
 
     def _result(
-        self,
-        number: int,
-        manifests: Sequence[ManifestFile],
-        fields: Sequence[PartitionField],
-        written: Written,
-        began: float,
-        *,
-        wrote: bool,
+        self, number: int, manifests: Sequence[ManifestFile], written: Written | None, began: float
     ) -> ExportResult:
-        deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
-        seen = self.version.number if wrote or self.state.version is None else self.state.version
         return ExportResult(
             format=ICEBERG,
             location=self.target.root,
-            version=max(seen, self.version.number),
+            version=max(self.version.number, self.state.version or 0),
             number=number,
             files=self.version.files,
-            files_added=len(written.added),
-            files_removed=len(written.removed),
-            dead_files=sum(m.added_files_count or 0 for m in deletes),
-            partitioned_by=tuple(f.name for f in fields),
-            written=wrote,
+            files_added=0 if written is None else len(written.added),
+            files_removed=0 if written is None else len(written.removed),
+            dead_files=_delete_files(manifests),
+            partitioned_by=tuple(f.name for f in self.fields),
+            written=written is not None,
             seconds=time.perf_counter() - began,
         )
 
 
-def _uuid(table_id: str) -> UUID:
-    try:
-        return UUID(hex=table_id)
-    except ValueError:
-        return uuid5(_NAMESPACE, table_id)
-
-
-def _is_lost(spec: PartitionSpec, version: Version) -> bool:
-    """Whether a column that a spec is made of is gone."""
-    return any(version.schema.by_id(f.source_id) is None for f in spec.fields)
-
-
-def _usable_specs(base: TableMetadata, version: Version, *, rewrite: bool) -> set[int]:
-    """The specs whose manifests can stay as they are."""
-    if rewrite:
-        return set()
-    return {spec.spec_id for spec in base.partition_specs if not _is_lost(spec, version)}
-
-
-def _without_lost_specs(metadata: TableMetadata, version: Version) -> TableMetadata:
-    lost = [s.spec_id for s in metadata.partition_specs if _is_lost(s, version)]
-    if not lost:
-        return metadata
-    return update_table_metadata(metadata, (RemovePartitionSpecsUpdate(spec_ids=lost),))
+def _delete_files(manifests: Sequence[ManifestFile]) -> int:
+    return sum(m.added_files_count or 0 for m in manifests if m.content == ManifestContent.DELETES)
 
 
 EXPORTER: Final = IcebergExporter()

@@ -21,7 +21,7 @@ from coalesce.interop.export.iceberg.columns import iceberg_type
 from coalesce.model.arrow_schema import FIELD_ID
 from coalesce.model.datafile import DataFile
 from coalesce.model.spec import PartitionField
-from coalesce.model.types import FLOATING, AtomicType
+from coalesce.model.types import FLOATING, AtomicType, Value
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 
@@ -106,7 +106,7 @@ def _counts(counts: Mapping[int, int | None]) -> dict[int, int] | None:
     return {i: count for i, count in counts.items() if count is not None} or None
 
 
-def _encoded(bounds: Mapping[int, tuple[AtomicType, object]]) -> dict[int, bytes] | None:
+def _encoded(bounds: Mapping[int, tuple[AtomicType, Value]]) -> dict[int, bytes] | None:
     """Bounds in Iceberg's encoding."""
     found = {}
     for column_id, (type_, value) in bounds.items():
@@ -115,4 +115,3 @@ def _encoded(bounds: Mapping[int, tuple[AtomicType, object]]) -> dict[int, bytes
             assert isinstance(iceberg, PrimitiveType)
             found[column_id] = to_bytes(iceberg, value)
     return found or None
-

@@ -1,7 +1,7 @@
 """Manifests of Iceberg, one for each of ours: what has not changed since the last export is not written again.
 
 Ours never change, so one of Iceberg's that was made of it stays true; its name begins with the name of ours. Where ours
-was replaced, files that both have go on with the sequence numbers they had, and files that are gone are listed as deleted.
+was replaced, files that both have go on with the sequence numbers they had, and those that are gone are listed so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

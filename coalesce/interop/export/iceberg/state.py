@@ -71,8 +71,8 @@ def read_state(storage: Storage, table_id: str) -> State:
     if state.snapshot is not None and state.version is None:
         raise ExportRefused(
             f"somebody else has written to the Iceberg export at {storage.root}: its snapshot "
-            f"{state.snapshot.snapshot_id} is none of ours, and an export would take its rows away. Take them over into "
-            'the table if they are wanted; then drop_export("iceberg"), and export again.'
+            f"{state.snapshot.snapshot_id} is none of ours, and an export would take its rows away. Take them over "
+            'into the table if they are wanted; then drop_export("iceberg"), and export again.'
         )
     return state
 
