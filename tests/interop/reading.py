@@ -90,10 +90,11 @@ def duckdb_delta(place: str) -> Reader:
 
 
 def on_spark(spark: Any, format_: str, place: str) -> Reader:
-    """Spark, with our source or a peer's."""
+    """Spark, with our source or a peer's; until another one is made, `t` is this one."""
+
+    spark.read.format(format_).load(place).createOrReplaceTempView("t")
 
     def read(query: Query, names: Names) -> pa.Table:
-        spark.read.format(format_).load(place).createOrReplaceTempView("t")
         found: pa.Table = spark.sql(query.sql(names)).toArrow()
         return found
 

@@ -120,7 +120,7 @@ def read_checkpoint(storage: Storage, number: int) -> Iterator[Action]:
 
 def _plain(key: str, value: Any) -> Any:
     """A value as JSON has it: Arrow gives maps as pairs, and members of structs that are not there as None."""
-    if key in ("partitionValues", "configuration", "options"):
+    if key in ("partitionValues", "configuration", "options") and isinstance(value, list):
         return dict(value)
     if isinstance(value, dict):
         return {k: _plain(k, v) for k, v in value.items() if v is not None}

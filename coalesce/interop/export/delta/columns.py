@@ -76,7 +76,9 @@ def can_partition(field: PartitionField, schema: Schema) -> bool:
 
 
 def widens(stored: Type, wanted: Type) -> bool:
-    """Whether Delta has a change of type from one to the other; of dates it is only understood by some."""
+    """Whether Delta has a change of type from one to the other, or they are the same; dates stay what they are."""
+    if stored == wanted:
+        return True
     if stored in INTEGRAL_BITS and wanted in INTEGRAL_BITS:
         return INTEGRAL_BITS[stored] <= INTEGRAL_BITS[wanted]
     if isinstance(stored, DecimalType) and isinstance(wanted, DecimalType):
@@ -103,6 +105,22 @@ def narrow_before(text: str | None, schema: Schema) -> dict[int, Type]:
         if type_ is not None and is_atomic(field.type) and type_ != field.type and widens(type_, field.type):
             found[field.id] = type_
     return found
+
+
+def has_to_look_again(text: str | None, schema: Schema) -> bool:
+    """Whether files of the last export may hold something else than readers would find in them now.
+
+    That is so if there is a new column with a default, which readers do not know, or one of a type that Delta does not
+    widen to.
+    """
+    if text is None:
+        return False
+    before = dict(_types_in(json.loads(text), ()))
+    return any(
+        (field.default is not None and path not in before)
+        or (path in before and is_atomic(field.type) and not widens(before[path], field.type))
+        for path, field in _paths(schema.fields, ())
+    )
 
 
 _Path = tuple[str, ...]

@@ -165,7 +165,10 @@ class _Attempt:
         files = [file for held in held_by(self.source, todo) for file in held.files]
         paths = {encoded_path(file.path) for file in files}
         gone = self._no_longer(exported, paths)
-        narrow = self._look_at([f for f in files if encoded_path(f.path) not in state.adds], words)
+        new = [f for f in files if encoded_path(f.path) not in state.adds]
+        if columns.has_to_look_again(terms_of(state).schema, version.schema):
+            new = [file for held in held_by(self.source, version.manifests) for file in held.files]
+        narrow = self._look_at(new, words)
         now = version.timestamp_ms
         removed = [remove(path, state.adds[path], now, data_change=not same_rows) for path in gone]
         added = []

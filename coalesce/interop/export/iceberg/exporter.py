@@ -27,10 +27,10 @@ from coalesce.interop.export.iceberg.files import METADATA, Words
 from coalesce.interop.export.iceberg.manifests import Before, Manifester, Written, name_of, new_files, what_was_before
 from coalesce.interop.export.iceberg.metadata import (
     first_metadata,
+    has_to_look_again,
     is_lost,
     next_metadata,
     snapshots_to_drop,
-    types_changed,
     without_lost_specs,
 )
 from coalesce.interop.export.iceberg.state import HINT, VERSION, State, metadata_path, read_state
@@ -93,6 +93,11 @@ class _Attempt:
         return StorageIO(self.target)
 
     @cached_property
+    def looks_again(self) -> bool:
+        """Whether what was exported before is looked at again."""
+        return has_to_look_again(self.state.metadata, self.version)
+
+    @cached_property
     def fields(self) -> tuple[PartitionField, ...]:
         """What Iceberg's table is partitioned by."""
         schema = self.version.schema
@@ -136,7 +141,7 @@ class _Attempt:
 
     def _usable(self, base: TableMetadata) -> set[int]:
         """The specs whose manifests can stay as they are."""
-        if types_changed(self.state.metadata, self.version):
+        if self.looks_again:
             return set()
         return {spec.spec_id for spec in base.partition_specs if not is_lost(spec, self.version)}
 
@@ -145,7 +150,7 @@ class _Attempt:
         version, storage = self.version, self.source.storage
         words = Words(version, self.fields, storage)
         held = list(held_by(self.source, todo))
-        new = new_files(held, before, words)
+        new = [f for part in held for f in part.files] if self.looks_again else new_files(held, before, words)
         footers = read_footers(storage, version, new)
         told = {f.source_id for f in self.fields if isinstance(f.transform, Identity)}
         reasons = unreadable_columns(version, new, footers, told, columns.widens)

@@ -12,6 +12,7 @@ from pyiceberg.table.update import update_table_metadata
 from coalesce.interop.export.iceberg import columns
 from coalesce.interop.export.iceberg.state import TABLE_ID, version_of
 from coalesce.interop.export.iceberg.updates import properties_are, schema_is, spec_is, without_specs
+from coalesce.model.schema import all_fields
 from coalesce.model.spec import PartitionField
 from coalesce.model.version import Version
 
@@ -60,13 +61,19 @@ def next_metadata(
     return (update_table_metadata(before, tuple(updates)), True) if updates else (before, False)
 
 
-def types_changed(before: TableMetadata | None, version: Version) -> bool:
-    """Whether a column has another type than in the last export: then its bounds are written otherwise."""
+def has_to_look_again(before: TableMetadata | None, version: Version) -> bool:
+    """Whether files that were exported before may hold something else than readers would find in them now.
+
+    That is so if a column has another type, whose bounds are written otherwise, too; or if there is a new one with a
+    default, which readers do not know.
+    """
     if before is None:
         return False
     known = {f.field_id: f.field_type for f in before.schema().fields}
     now = columns.iceberg_schema(version.schema, 0).fields
-    return any(f.field_type != known.get(f.field_id, f.field_type) for f in now)
+    ids = before.schema().field_ids
+    new_default = any(f.default is not None and f.id not in ids for f in all_fields(version.schema.fields))
+    return new_default or any(f.field_type != known.get(f.field_id, f.field_type) for f in now)
 
 
 def is_lost(spec: PartitionSpec, version: Version) -> bool:

@@ -1,0 +1,132 @@
+"""`icebergCompatV3`: what a table must be to have it, and what its writers must not do afterwards."""
+
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coalesce
+from coalesce.errors import SchemaError, SpecError
+from coalesce.model.datafile import DataFile
+from coalesce.model.version import ICEBERG_COMPAT_V3, MATERIALIZE_PARTITION_COLUMNS
+from coalesce.table.table import core_of
+
+SCHEMA = pa.schema(
+    [("dt", pa.date32()), ("at", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.map_(pa.string(), pa.int64())))]
+)
+
+
+def create(place: Path) -> coalesce.Table:
+    """A table with a day and nested columns, and a row of it."""
+    table = coalesce.create(str(place), SCHEMA, partition_by=["dt"])
+    table.append(pa.Table.from_pylist([row(1)], SCHEMA))
+    return table
+
+
+def row(day: int) -> dict[str, object]:
+    """A row of a day."""
+    return {"dt": date(2026, 5, day), "at": datetime(2026, 5, day), "tags": [[("a", day)]]}
+
+
+def add_foreign(table: coalesce.Table, *, hive: bool) -> str:
+    """Add a file that another writer has made: without ids, with old timestamps, without the day if it is Hive's."""
+    path = "theirs/part-0.parquet"
+    rows = pa.Table.from_pylist([row(2)], SCHEMA)
+    target = Path(table.location, path)
+    target.parent.mkdir(exist_ok=True)
+    pq.write_table(rows.drop_columns(["dt"]) if hive else rows, target, use_deprecated_int96_timestamps=True)
+    core = core_of(table)
+    transaction = core.transaction("adopt")
+    file = DataFile(path=path, spec_id=0, rows=1, bytes=target.stat().st_size, tuples=((20575,),), tuple_rows=(1,))
+    transaction.add([replace(file, complete=True)])
+    core.commit(transaction)
+    return path
+
+
+def test_a_table_of_our_own_writers_has_all_it_takes(tmp_path: Path) -> None:
+    """Ids for everything, partition columns in the files, timestamps of 64 bits, rows in every entry."""
+    table = create(tmp_path / "t")
+    table.enable_feature(ICEBERG_COMPAT_V3)
+    table.append(pa.Table.from_pylist([row(2)], SCHEMA))
+    table.compact()
+    stored = pq.read_schema(Path(table.location, table.files()[0].path))
+    assert stored.names == ["at", "tags", "dt"]
+    element = stored.field("tags").type.value_field
+    ids = [f.metadata[b"PARQUET:field_id"] for f in (element, element.type.key_field, element.type.item_field)]
+    assert ids == [b"4", b"5", b"6"]
+
+
+def test_row_ids_have_the_reserved_ids(tmp_path: Path) -> None:
+    """Rows that were moved keep their ids and versions, in the columns that the proposal names by number."""
+    table = create(tmp_path / "t")
+    table.enable_feature(ICEBERG_COMPAT_V3)
+    table.append(pa.Table.from_pylist([row(1)], SCHEMA))
+    table.compact()
+    stored = pq.read_schema(Path(table.location, table.files()[0].path))
+    lineage = {f.name: f.metadata[b"PARQUET:field_id"] for f in stored if f.name.startswith("_row")}
+    assert lineage == {"_row_id": b"2147483540", "_row_commit_version": b"2147483539"}
+
+
+def test_every_violation_is_listed(tmp_path: Path) -> None:
+    """Of a table that others have written files of, and one that has promised less; nothing is turned on."""
+    table = create(tmp_path / "t")
+    add_foreign(table, hive=True)
+    core = core_of(table)
+    core.change(
+        "test", lambda head: replace(head, writer_features=head.writer_features - {MATERIALIZE_PARTITION_COLUMNS})
+    )
+    with pytest.raises(SchemaError) as refused:
+        table.enable_feature(ICEBERG_COMPAT_V3)
+    text = str(refused.value)
+    for reason in (
+        "it takes materializePartitionColumns, which the table has not",
+        "columns have no ids (column mapping) in theirs/part-0.parquet",
+        "timestamps are stored in 12 bytes (INT96), not as int64, in theirs/part-0.parquet",
+        "the partition column 'dt' is not in the file, but only told by its entry, in theirs/part-0.parquet",
+    ):
+        assert reason in text
+    assert ICEBERG_COMPAT_V3 not in table.state.writer_features
+
+
+def test_writers_that_break_it_are_refused(tmp_path: Path) -> None:
+    """A file of another writer that does not fit is not committed, and stays where it is."""
+    table = create(tmp_path / "t")
+    table.enable_feature(ICEBERG_COMPAT_V3)
+    with pytest.raises(SchemaError, match="files do not fit the table with icebergCompatV3, and nothing was committed"):
+        add_foreign(table, hive=False)
+    assert table.count() == 1
+    assert Path(table.location, "theirs", "part-0.parquet").exists()
+
+
+def test_a_rollback_does_not_bring_back_what_breaks_it(tmp_path: Path) -> None:
+    """Files that were there before the feature was turned on are looked at then."""
+    table = create(tmp_path / "t")
+    add_foreign(table, hive=False)
+    table.delete("dt = DATE '2026-05-02'")
+    table.enable_feature(ICEBERG_COMPAT_V3)
+    with pytest.raises(SchemaError, match="version 2 has files that the table cannot have with icebergCompatV3"):
+        table.rollback(2)
+    assert table.rollback(1).committed
+
+
+def test_the_first_and_second_version_of_it_are_no_features(tmp_path: Path) -> None:
+    """They exclude each other, and only the third can be turned on."""
+    table = create(tmp_path / "t")
+    for name in ("icebergCompatV1", "icebergCompatV2"):
+        with pytest.raises(SchemaError, match=f"there is no feature '{name}'"):
+            table.enable_feature(name)
+
+
+def test_a_replacement_keeps_the_names_of_partition_fields(tmp_path: Path) -> None:
+    """Other types may come under the same names; other names may not."""
+    table = create(tmp_path / "t")
+    table.enable_feature(ICEBERG_COMPAT_V3)
+    with pytest.raises(SpecError, match="cannot be replaced by one partitioned by day"):
+        table.replace_schema(pa.schema([("day", pa.int32())]), partition_by=["day"])
+    with pytest.raises(SpecError, match="cannot be replaced by one partitioned by nothing"):
+        table.replace_schema(pa.schema([("dt", pa.int32())]))
+    table.replace_schema(pa.schema([("dt", pa.int64())]), partition_by=["dt"])
+    assert table.schema.names == ("dt",)
