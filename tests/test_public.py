@@ -70,6 +70,7 @@ TABLE = [
     *("set_rule", "set_properties", "evolve", "add_column", "drop_column", "rename_column", "reorder", "widen_column"),
     *("enable_feature", "replace_schema", "compact", "compact_steps", "purge", "purge_steps", "describe_evolution"),
     *("tag", "untag", "tags", "expire", "vacuum", "check", "repair"),
+    *("export_iceberg", "export_delta", "drop_export"),
 ]
 OTHERS = {
     "WriteResult": [
@@ -78,6 +79,10 @@ OTHERS = {
     ],
     "ExpireResult": ["version", "retained_from", "versions", "bytes", "failures", "dry_run", "seconds"],
     "VacuumResult": ["files", "paths", "bytes", "failures", "dry_run", "seconds"],
+    "ExportResult": [
+        *("format", "location", "version", "number", "files", "files_added", "files_removed", "dead_files"),
+        *("partitioned_by", "written", "seconds"),
+    ],
     "Finding": ["kind", "where", "versions", "message", "mendable"],
     "RepairResult": ["version", "mended", "left", "committed", "dry_run", "seconds"],
     "Merge": [

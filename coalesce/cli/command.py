@@ -22,6 +22,7 @@ from coalesce.cli import (
     demo,
     describe,
     expire,
+    export,
     files,
     history,
     output,
@@ -57,6 +58,7 @@ WRITING_VERBS: dict[str, Verb] = {
     "expire": expire,
     "vacuum": vacuum,
     "repair": repair,
+    "export": export,
 }
 
 SUCCESS, FAILURE, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130

@@ -1,10 +1,12 @@
 """Letting other engines read a table: its metadata in their words, over the same data files."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from coalesce.arguments import check_choice, check_flag, check_text, check_texts, shown
 from coalesce.errors import InvalidArgument
+from coalesce.storage.base import Storage
 from coalesce.storage.resolve import open_storage
 from coalesce.table.exports import (
     DEAD_ROWS,
@@ -28,7 +30,7 @@ class TableExporter(TableKeeper):
     def export_iceberg(
         self,
         *,
-        location: str | None = None,
+        location: str | os.PathLike[str] | None = None,
         catalog: Any = None,
         identifier: str | None = None,
         dead_rows: str = MARKED,
@@ -63,7 +65,7 @@ class TableExporter(TableKeeper):
                 f"catalog= is a catalog of PyIceberg, such as of load_catalog(…), not {shown(catalog)}."
             )
         named = None if identifier is None else check_text(identifier, "identifier=")
-        place = None if location is None else open_storage(check_text(location, "location="))
+        place = None if location is None else _storage(location)
         return self._export(
             ICEBERG, ExportOptions(dead_rows=dead_rows, location=place, catalog=catalog, identifier=named)
         )
@@ -97,7 +99,7 @@ class TableExporter(TableKeeper):
         parted = check_flag(partitioned, "partitioned=")
         return self._export(DELTA, ExportOptions(dead_rows=dead_rows, features=wanted, partitioned=parted))
 
-    def drop_export(self, format: str, *, location: str | None = None) -> int:  # noqa: A002 - the word for it
+    def drop_export(self, format: str, *, location: str | os.PathLike[str] | None = None) -> int:  # noqa: A002 - the word for it
         """Delete the metadata that exports have written, and let `vacuum` delete the files that only they needed.
 
         * `format`: `"iceberg"` or `"delta"`.
@@ -112,7 +114,7 @@ class TableExporter(TableKeeper):
         check_choice(format, "the format of an export", FORMATS)
         self._core.check_follows()
         storage = self._core.storage
-        place = None if location is None else open_storage(check_text(location, "location="))
+        place = None if location is None else _storage(location)
         deleted = exporter(format).drop(storage if place is None else place, self._core.version.table_id)
         release(storage, record_of(format, None if place is None else place.uri("")))
         return deleted
@@ -121,3 +123,9 @@ class TableExporter(TableKeeper):
         self._core.check_follows()
         self._core.refresh()
         return export(format_, self._core.export_source, options)
+
+
+def _storage(location: object) -> Storage:
+    if isinstance(location, bytes) or not isinstance(location, str | os.PathLike):
+        raise InvalidArgument(f"location= is a path or a URI, not {shown(location)}.")
+    return open_storage(location)

@@ -7,7 +7,7 @@ next write. One opened at a version or a time stays there and refuses writes.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from coalesce.arguments import check_texts
+from coalesce.arguments import check_text, check_texts
 from coalesce.model.rule import RuleRequest, resolve
 from coalesce.model.schema import Schema
 from coalesce.model.version import ICEBERG_COMPAT_V3, Version
@@ -60,7 +60,7 @@ class Table(TableExporter):
           16 unless said, up to `write.auto-compact-bytes`, 256 MB), `remove.by` (`auto`, `mark` or `rewrite`: how
           logical partitions leave files that they share), `purge.share` and `purge.age` (`compact` writes files again
           of which more than this share is dead, `"0.1"` unless said, or some for longer than this, such as `"30d"`),
-          and texts of your own.
+          `export.auto` (`iceberg`, `delta` or both with a comma: exported after each commit), and texts of your own.
 
         Raises `InvalidArgument` for one that the library would read and does not know, and `CommitConflict`.
 
@@ -190,7 +190,7 @@ class Table(TableExporter):
         """
         core = self._core
         transaction = core.transaction("enable_feature")
-        if feature == ICEBERG_COMPAT_V3:
+        if check_text(feature, "a feature") == ICEBERG_COMPAT_V3:
             transaction.exclusive = True  # files that others add meanwhile were not looked at
             core.check_compatible(transaction.base, core.plan(TRUE).files, "the table cannot be used")
         transaction.change(lambda head: evolve.enable_feature(head, feature))

@@ -91,7 +91,6 @@ def duckdb_delta(place: str) -> Reader:
 
 def on_spark(spark: Any, format_: str, place: str) -> Reader:
     """Spark, with our source or a peer's; until another one is made, `t` is this one."""
-
     spark.read.format(format_).load(place).createOrReplaceTempView("t")
 
     def read(query: Query, names: Names) -> pa.Table:

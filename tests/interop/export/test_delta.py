@@ -252,7 +252,9 @@ def test_what_readers_would_get_wrong_is_refused(tmp_path: Path) -> None:
 def test_features_by_their_names(tmp_path: Path) -> None:
     """What the proposals ask for is in the protocol, the properties and the actions; row ids are ours."""
     table = shared(tmp_path / "t")
-    with pytest.raises(ExportRefused, match=r'icebergCompatV3 can only be promised .* enable_feature\("icebergCompatV3"\)'):
+    with pytest.raises(
+        ExportRefused, match=r'icebergCompatV3 can only be promised .* enable_feature\("icebergCompatV3"\)'
+    ):
         table.export_delta(features=["icebergCompatV3"])
     with pytest.raises(ExportRefused, match="there is no feature 'icebergCompatV2'"):
         table.export_delta(features=["icebergCompatV2"])
@@ -297,10 +299,8 @@ def test_foreign_writers_are_kept_away(tmp_path: Path) -> None:
     for attempt in (
         lambda: write_deltalake(table.location, rows(2), mode="append"),
         lambda: found.delete("n = 3"),
-        lambda: found.optimize.compact(),
-        lambda: found.vacuum(
-            retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True
-        ),
+        found.optimize.compact,
+        lambda: found.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True),
     ):
         with pytest.raises(Exception, match="coalesceExport"):
             attempt()

@@ -148,9 +148,7 @@ def test_partition_fields_that_change(tmp_path: Path) -> None:
 def test_transforms_are_icebergs_own(tmp_path: Path) -> None:
     """A bucket, a truncated text and a day of ours are the partition values that PyIceberg computes."""
     schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("zip", pa.string()), ("n", pa.int64())])
-    table = coalesce.create(
-        str(tmp_path / "t"), schema, partition_by=["day(at)", "truncate(2, zip)", "bucket(4, n)"]
-    )
+    table = coalesce.create(str(tmp_path / "t"), schema, partition_by=["day(at)", "truncate(2, zip)", "bucket(4, n)"])
     made = [{"at": f"2026-05-0{1 + i % 3}T23:59:59Z", "zip": f"{89 + i % 4}07{i}", "n": i} for i in range(20)]
     data = pa.table({"at": pa.array([m["at"] for m in made]).cast(pa.timestamp("us", "UTC")),
                      "zip": [m["zip"] for m in made], "n": [m["n"] for m in made]})  # fmt: skip

@@ -14,11 +14,12 @@ STAGES = list(everything.STAGES)
 
 def different(reader: str, stage: str, read: reading.Reader, ours: reading.Reader, table: Table) -> list[str]:
     """The questions of a stage that a reader answers otherwise; each is asked at one of the stages."""
-    names, wrong = names_of(table), []
-    for query in QUERIES[STAGES.index(stage) :: len(STAGES)]:
-        if _answer(reader, stage, read, query, names) not in (reading.answer(ours(query, names)), None):
-            wrong.append(f"{reader}, {stage}: {query.name}")
-    return wrong
+    names = names_of(table)
+    return [
+        f"{reader}, {stage}: {query.name}"
+        for query in QUERIES[STAGES.index(stage) :: len(STAGES)]
+        if _answer(reader, stage, read, query, names) not in (reading.answer(ours(query, names)), None)
+    ]
 
 
 def _answer(reader: str, stage: str, read: reading.Reader, query: Query, names: dict[str, str]) -> object:

@@ -38,7 +38,9 @@ def rows_of(data: bytes) -> list[int]:
                 values = [v for start, length in pairs for v in range(start, start + length + 1)]
                 at += 4 * runs
             elif less + 1 > 4096:
-                values = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8, 8192, at), bitorder="little")).tolist()
+                values = np.flatnonzero(
+                    np.unpackbits(np.frombuffer(data, np.uint8, 8192, at), bitorder="little")
+                ).tolist()
                 at += 8192
             else:
                 values = list(unpack_from(f"<{less + 1}H", data, at))

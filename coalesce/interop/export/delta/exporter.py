@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import coalesce
 from coalesce.errors import CommitConflict
 from coalesce.interop.export.delta import columns
 from coalesce.interop.export.delta.actions import Action, Words, can_be_text, encoded_path, remove
@@ -220,7 +219,7 @@ class _Attempt:
                     "timestamp": version.timestamp_ms,
                     "operation": "EXPORT",
                     "operationParameters": {"version": str(version.number), "operation": version.operation},
-                    "engineInfo": f"{ENGINE}/{coalesce.__version__}",
+                    "engineInfo": ENGINE,
                     "isBlindAppend": False,
                 },
             )
