@@ -24,36 +24,39 @@ PREDICATES = [
     "amount > 995 AND dt = DATE '2026-05-03'",
     "event = 123456",
 ]
+DAYS, APPENDS, ROWS, APPS = 10, 4, 5_000, 5_000
+
+
+def rows_of(day: int, part: int) -> pa.Table:
+    """A quarter of a day's rows: most of one app, the rest of five thousand others, a few without one."""
+    random = np.random.default_rng(day * APPENDS + part)
+    apps = np.char.add("app-", random.integers(0, APPS, ROWS).astype(str)).astype(object)
+    apps[random.random(ROWS) < 0.6] = "web"
+    if (day, part) == (4, 2):
+        apps[:5] = None
+    return pa.table(
+        {
+            "dt": pa.array([date(2026, 5, day)] * ROWS),
+            "app": pa.array(apps, pa.string()),
+            "amount": random.integers(1, 1_000, ROWS),
+            "event": np.arange(ROWS) + (day * APPENDS + part) * ROWS,
+        }
+    )
 
 
 def table_of_days(place: Path) -> coalesce.Table:
-    """Ten days of 20,000 rows: most of one app, the rest of a thousand others, a few without one."""
-    made = None
-    for day in range(1, 11):
-        random = np.random.default_rng(day)
-        apps = np.char.add("app-", random.integers(0, 1_000, 20_000).astype(str)).astype(object)
-        apps[random.random(20_000) < 0.6] = "web"
-        if day == 4:
-            apps[:5] = None
-        rows = pa.table(
-            {
-                "dt": pa.array([date(2026, 5, day)] * 20_000),
-                "app": pa.array(apps, pa.string()),
-                "amount": random.integers(1, 1_000, 20_000),
-                "event": np.arange(20_000) + day * 20_000,
-            }
-        )
-        if made is None:
-            made = coalesce.create(
-                str(place),
-                rows.schema,
-                partition_by=["dt", "app"],
-                rule=coalesce.small("app", below="8KB"),
-                properties={"write.target-file-bytes": "16KB"},
-            )
-        made.append(rows)
-    assert made is not None
-    return made
+    """Ten days of 20,000 rows, each of which came in four appends."""
+    table = coalesce.create(
+        str(place),
+        rows_of(1, 0).schema,
+        partition_by=["dt", "app"],
+        rule=coalesce.small("app", below="8KB"),
+        properties={"write.target-file-bytes": "16KB"},
+    )
+    for day in range(1, DAYS + 1):
+        for part in range(APPENDS):
+            table.append(rows_of(day, part))
+    return table
 
 
 def files_read(spark: Any, place: Path) -> str:

@@ -76,7 +76,7 @@ def test_without_pyiceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def missing(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}", name="pyiceberg")
 
-    monkeypatch.setattr(exports.importlib, "import_module", missing)
+    monkeypatch.setattr("coalesce.table.exports.importlib.import_module", missing)
     with pytest.raises(NotInstalled, match=r"takes PyIceberg; install coalesce-tables\[iceberg\]"):
         table.export_iceberg()
 

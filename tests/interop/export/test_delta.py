@@ -1,6 +1,7 @@
 """Exports to Delta: what delta-rs sees, what the log says, and what happens if somebody dies or interferes."""
 
 import json
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,10 @@ from deltalake.exceptions import DeltaError
 import coalesce
 from coalesce.errors import ExportRefused
 from coalesce.interop.export.delta import exporter
+from coalesce.interop.export.entries import Held, held_by
+from coalesce.model.version import ManifestRef
+from coalesce.table.exports import ExportSource
+from coalesce.table.maintain.exported import keep
 from tests.interop.export.tables import SCHEMA, delta, files, log, ours, rows, shared
 
 WRITERS = ["coalesceExport"]
@@ -101,8 +106,12 @@ def test_manifests_that_did_not_change_are_not_looked_at(tmp_path: Path, monkeyp
     table.export_delta()
     table.append(rows(4))
     seen: list[int] = []
-    real = exporter.held_by
-    monkeypatch.setattr(exporter, "held_by", lambda source, refs: seen.append(len(refs)) or real(source, refs))
+
+    def counted(source: ExportSource, refs: Sequence[ManifestRef]) -> Iterable[Held]:
+        seen.append(len(refs))
+        return held_by(source, refs)
+
+    monkeypatch.setattr(exporter, "held_by", counted)
     table.export_delta()
     assert seen == [1]
     assert delta(table.location) == ours(table)
@@ -331,14 +340,14 @@ def test_two_exports_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     table = shared(tmp_path / "t")
     table.export_delta()
     table.append(rows(2))
-    other, real = coalesce.open(table.location), exporter.keep
+    other = coalesce.open(table.location)
     done: list[bool] = []
 
     def overtaken(*arguments: Any) -> None:
         if not done:
             done.append(True)
             other.export_delta()
-        real(*arguments)
+        keep(*arguments)
 
     monkeypatch.setattr(exporter, "keep", overtaken)
     assert not table.export_delta().written
