@@ -48,21 +48,21 @@ def _reasons(version: Version, file: DataFile, members: Sequence[pa.Field], kind
     if not nameless:
         by_stored = {_id(m): m for m in members}
         for field in version.schema:
-            if (stored := by_stored.get(field.id)) is not None and not _has_ids(field, stored.type):
-                yield f"elements, keys or values in the column {field.name!r} have no ids in"
+            if (stored := by_stored.get(field.id)) is not None and not has_inner_ids(field, stored.type):
+                yield f"elements, keys or values in the column {field.name!r} have no ids, as Spark gives them none, in"
 
 
-def _has_ids(field: Field, stored: pa.DataType) -> bool:
-    """Whether everything inside of a column carries an id in the file."""
+def has_inner_ids(field: Field, stored: pa.DataType) -> bool:
+    """Whether everything inside of a column carries an id in the file. Spark's writer gives elements and keys none."""
     match field.type:
         case StructType(fields) if pa.types.is_struct(stored):
             inside = {_id(stored.field(i)): stored.field(i) for i in range(stored.num_fields)}
-            return None not in inside and all(f.id not in inside or _has_ids(f, inside[f.id].type) for f in fields)
+            return None not in inside and all(f.id not in inside or has_inner_ids(f, inside[f.id].type) for f in fields)
         case ListType(element) if pa.types.is_list(stored):
-            return _id(stored.value_field) is not None and _has_ids(element, stored.value_type)
+            return _id(stored.value_field) is not None and has_inner_ids(element, stored.value_type)
         case MapType(key, value) if pa.types.is_map(stored):
             told = _id(stored.key_field) is not None and _id(stored.item_field) is not None
-            return told and _has_ids(key, stored.key_type) and _has_ids(value, stored.item_type)
+            return told and has_inner_ids(key, stored.key_type) and has_inner_ids(value, stored.item_type)
         case _:
             return True
 

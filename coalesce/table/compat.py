@@ -1,7 +1,7 @@
 """`icebergCompatV3`: a table that Iceberg could take over as it is, file by file. Whoever breaks it is refused.
 
 What the format demands of every table need not be looked at: columns, elements, keys and values have ids, every entry
-has its number of rows, and rows have ids. What is looked at is data files that the table's own writers did not make.
+has its number of rows, and rows have ids. What is looked at is data files.
 """
 
 from collections import defaultdict
@@ -11,6 +11,8 @@ from typing import Final
 
 from coalesce.errors import SchemaError
 from coalesce.model.datafile import DataFile
+from coalesce.model.schema import all_fields
+from coalesce.model.types import ListType, MapType
 from coalesce.model.version import (
     COLUMN_MAPPING_USAGE_TRACKING,
     ICEBERG_COMPAT_V3,
@@ -43,7 +45,7 @@ def check_compatible(version: Version, files: Iterable[DataFile], look: Look, wh
                 found[reason].append(file.path)
     for reason, paths in sorted(found.items()):
         more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-        reasons.append(f"{reason} {paths[0]}{more}; write it again, such as with overwrite().")
+        reasons.append(f"{reason} {paths[0]}{more}; write it again, such as with overwrite(), without Spark.")
     if reasons:
         raise SchemaError(f"{what}, and nothing was committed:" + "".join(f"\n  - {reason}" for reason in reasons))
 
@@ -53,6 +55,9 @@ def has_to_be_compatible(version: Version) -> bool:
     return ICEBERG_COMPAT_V3 in version.writer_features
 
 
-def of_others(files: Iterable[DataFile]) -> list[DataFile]:
-    """The files that the table's own writers did not make: theirs are as they have to be."""
-    return [file for file in files if not is_own(file.path)]
+def to_look_at(version: Version, files: Iterable[DataFile]) -> list[DataFile]:
+    """The files that may not fit: those that the table's own writers did not make, and Spark's, if there are lists or
+    maps, whose elements, keys and values Spark gives no ids.
+    """
+    inner = any(isinstance(f.type, ListType | MapType) for f in all_fields(version.schema.fields))
+    return [file for file in files if inner or not is_own(file.path)]

@@ -29,7 +29,7 @@ from coalesce.table.commit.conflicts import FilesGone
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.commit.transaction import Transaction
-from coalesce.table.compat import check_compatible, has_to_be_compatible, of_others
+from coalesce.table.compat import check_compatible, has_to_be_compatible, to_look_at
 from coalesce.table.engine import Engines, Rewritten, Snapshot, check_layout
 from coalesce.table.exports import ExportSource, automatic, export_after_commit
 from coalesce.table.maintain.tags import no_tag
@@ -176,7 +176,8 @@ class Core:
         """Commit, and move on to the version that holds the change, or past it if an export has to purge files."""
         check_kind(transaction, Transaction, "a transaction of this table; begin one with transaction()")
         if has_to_be_compatible(transaction.base):
-            self.check_compatible(transaction.base, of_others(transaction.added_files()), "files do not fit the table")
+            added = to_look_at(transaction.base, transaction.added_files())
+            self.check_compatible(transaction.base, added, "files do not fit the table")
         committed = self.version = transaction.commit()
         if not self.exporting and automatic(committed.properties) and committed.commit_id == transaction.commit_id:
             self.exporting = True  # a purge commits, too

@@ -14,7 +14,7 @@ SCHEMA = pa.schema(
     [
         ("dt", pa.date32()),
         ("app", pa.string()),
-        ("n", pa.int32()),
+        pa.field("n", pa.int32(), nullable=False),
         ("amount", pa.decimal128(10, 2)),
         ("ratio", pa.float64()),
         ("moment", pa.timestamp("us", "UTC")),

@@ -1,49 +1,30 @@
 """`icebergCompatV3`: what a table must be to have it, and what its writers must not do afterwards."""
 
 from dataclasses import replace
-from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import coalesce
 from coalesce.errors import SchemaError, SpecError
-from coalesce.model.datafile import DataFile
 from coalesce.model.version import ICEBERG_COMPAT_V3, MATERIALIZE_PARTITION_COLUMNS
 from coalesce.table.table import core_of
-
-SCHEMA = pa.schema(
-    [("dt", pa.date32()), ("at", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.map_(pa.string(), pa.int64())))]
-)
+from tests.interop.export.foreign import SCHEMA, add_foreign, as_spark_writes, create, row
 
 
-def create(place: Path) -> coalesce.Table:
-    """A table with a day and nested columns, and a row of it."""
-    table = coalesce.create(str(place), SCHEMA, partition_by=["dt"])
-    table.append(pa.Table.from_pylist([row(1)], SCHEMA))
-    return table
-
-
-def row(day: int) -> dict[str, object]:
-    """A row of a day."""
-    return {"dt": date(2026, 5, day), "at": datetime(2026, 5, day), "tags": [[("a", day)]]}
-
-
-def add_foreign(table: coalesce.Table, *, hive: bool) -> str:
-    """Add a file that another writer has made: without ids, with old timestamps, without the day if it is Hive's."""
-    path = "theirs/part-0.parquet"
-    rows = pa.Table.from_pylist([row(2)], SCHEMA)
-    target = Path(table.location, path)
-    target.parent.mkdir(exist_ok=True)
-    pq.write_table(rows.drop_columns(["dt"]) if hive else rows, target, use_deprecated_int96_timestamps=True)
-    core = core_of(table)
-    transaction = core.transaction("adopt")
-    file = DataFile(path=path, spec_id=0, rows=1, bytes=target.stat().st_size, tuples=((20575,),), tuple_rows=(1,))
-    transaction.add([replace(file, complete=True)])
-    core.commit(transaction)
-    return path
+def test_what_spark_leaves_without_ids_is_refused(tmp_path: Path) -> None:
+    """Its writer gives elements, keys and values none; without the feature the file is a good one."""
+    table = create(tmp_path / "t")
+    as_spark_writes(table)
+    assert table.count() == 2
+    reason = "elements, keys or values in the column 'tags' have no ids, as Spark gives them none, in data/0000"
+    with pytest.raises(SchemaError, match=reason):
+        table.enable_feature(ICEBERG_COMPAT_V3)
+    other = create(tmp_path / "other")
+    other.enable_feature(ICEBERG_COMPAT_V3)
+    with pytest.raises(SchemaError, match=reason):
+        as_spark_writes(other)
 
 
 def test_a_table_of_our_own_writers_has_all_it_takes(tmp_path: Path) -> None:

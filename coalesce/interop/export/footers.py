@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coalesce.arrow.compat import has_inner_ids
 from coalesce.errors import CorruptMetadata, FileMissing
 from coalesce.model.arrow_schema import FIELD_ID
 from coalesce.model.datafile import DataFile
@@ -26,11 +27,13 @@ _AT_ONCE: Final = 16  # most of it is waiting for the store
 class Footer:
     """`types` are the stored types of the columns that the file has, inner ones too, by column id.
 
-    `misnamed` are columns that a file without ids has under a name that differs in upper and lower case.
+    `misnamed` are columns that a file without ids has under a name that differs in upper and lower case, `unnumbered`
+    those of a file with ids in which elements, keys or values have none.
     """
 
     types: Mapping[int, pa.DataType]
     misnamed: frozenset[int]
+    unnumbered: frozenset[int]
     split_offsets: tuple[int, ...]
     has_int96: bool
 
@@ -59,8 +62,10 @@ def _footer(storage: Storage, version: Version, file: DataFile) -> Footer:
     types = dict(_stored(version.schema.fields, list(arrow), has_ids))
     folded = frozenset() if has_ids else {name.lower() for name in arrow.names}
     misnamed = frozenset(f.id for f in version.schema if f.id not in types and f.physical_name.lower() in folded)
+    numbered = {_id(m): m.type for m in arrow if has_ids}
+    inside = (f.id for f in version.schema if f.id in numbered and not has_inner_ids(f, numbered[f.id]))
     int96 = any(schema.column(i).physical_type == "INT96" for i in range(len(schema)))
-    return Footer(types, misnamed, tuple(_offsets(metadata)), int96)
+    return Footer(types, misnamed, frozenset(inside), tuple(_offsets(metadata)), int96)
 
 
 def _stored(fields: Sequence[Field], members: Sequence[pa.Field], has_ids: bool) -> Iterator[tuple[int, pa.DataType]]:

@@ -17,7 +17,7 @@ from coalesce.model.version import Version
 # Whether readers of a format find values of the first type where the schema says the second.
 Widens = Callable[[Type, Type], bool]
 
-_AGAIN = "write them again, such as with overwrite(), or change the column back"
+_AGAIN = "write them again, such as with overwrite() (without Spark, where that is the reason)"
 
 
 def refuse(format_: str, root: str, reasons: Sequence[str]) -> NoReturn:
@@ -27,9 +27,18 @@ def refuse(format_: str, root: str, reasons: Sequence[str]) -> NoReturn:
 
 
 def unreadable_columns(
-    version: Version, files: Sequence[DataFile], footers: Sequence[Footer], told: Collection[int], widens: Widens
+    version: Version,
+    files: Sequence[DataFile],
+    footers: Sequence[Footer],
+    told: Collection[int],
+    widens: Widens,
+    *,
+    by_ids: bool,
 ) -> list[str]:
-    """What readers of another format would get wrong of files' columns. Those `told` come from partition values."""
+    """What readers of another format would get wrong of files' columns. Those `told` come from partition values.
+
+    Readers that go `by_ids` need them for elements, keys and values, too.
+    """
     found: dict[str, list[str]] = defaultdict(list)
     for file, footer in zip(files, footers, strict=True):
         constants = constants_of(file, version.spec_by_id(file.spec_id))
@@ -44,6 +53,10 @@ def unreadable_columns(
                 elif field.default is not None:
                     found[_lacks(field.name, field)].append(file.path)
             else:
+                if by_ids and field.id in footer.unnumbered:
+                    found[
+                        f"column {field.name!r} has elements, keys or values without ids, as Spark writes them, in"
+                    ].append(file.path)
                 for reason in _misread(field, field.name, footer, widens):
                     found[reason].append(file.path)
     return [f"{reason} {_shown(paths)}; {_AGAIN}." for reason, paths in found.items()]

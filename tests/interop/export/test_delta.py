@@ -44,6 +44,16 @@ def test_a_first_export_locks_no_reader_out(tmp_path: Path) -> None:
     assert found.metadata().partition_columns == ["dt"]
 
 
+def test_required_columns_are_invariants(tmp_path: Path) -> None:
+    """Delta's own readers refuse a log that has columns without NULL and does not list the feature."""
+    table = coalesce.create(str(tmp_path / "t"), pa.schema([pa.field("n", pa.int64(), nullable=False)]))
+    table.append([{"n": 1}])
+    table.export_delta()
+    [protocol] = actions(table, 0, "protocol")
+    assert protocol == {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [*WRITERS, "invariants"]}
+    assert delta(table.location) == [1]
+
+
 def test_statistics_are_told(tmp_path: Path) -> None:
     """Bounds in the forms that readers expect, rounded away from the rows; what readers disagree on is left out."""
     schema = pa.schema(

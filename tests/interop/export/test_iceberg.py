@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
 from pyiceberg.table.snapshots import Operation
@@ -16,6 +17,7 @@ from coalesce.errors import ExportRefused, InvalidArgument
 from coalesce.interop.export.iceberg import exporter
 from coalesce.storage.local import LocalStorage
 from coalesce.table.maintain.exported import keep
+from tests.interop.export import foreign
 from tests.interop.export.tables import SCHEMA, files, iceberg, ours, rows, shared
 
 
@@ -192,6 +194,21 @@ def test_bounds_that_engines_read_differently_are_left_out(tmp_path: Path) -> No
     assert not tasks[1].upper_bounds
     assert tasks[0].lower_bounds[1] == b"\0\0\0\0\0\0\0\x80"
     assert tasks[1].lower_bounds[1] == b"\0\0\0\0\0\0\0\x80"
+
+
+def test_elements_without_ids_are_refused(tmp_path: Path) -> None:
+    """Spark's writer gives them none, and Iceberg's reader for Spark then fails; Delta goes by names."""
+    table = foreign.create(tmp_path / "t")
+    foreign.as_spark_writes(table)
+    reason = "column 'tags' has elements, keys or values without ids, as Spark writes them, in data/0000"
+    with pytest.raises(ExportRefused, match=reason):
+        table.export_iceberg()
+    table.export_delta()
+    found = DeltaTable(table.location).to_pyarrow_table().to_pylist()
+    assert sorted((row["dt"].day, row["tags"]) for row in found) == [(1, [[("a", 1)]]), (2, [[("a", 2)]])]
+    table.overwrite(table.scan().to_arrow())
+    table.export_iceberg()
+    assert StaticTable.from_metadata(table.location).scan().to_arrow().num_rows == 2
 
 
 class Dies(Exception):

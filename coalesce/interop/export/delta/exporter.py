@@ -197,7 +197,7 @@ class _Attempt:
         version, storage = self.version, self.source.storage
         footers = read_footers(storage, version, files)
         told = {f.source_id for f in words.fields}
-        reasons = unreadable_columns(version, files, footers, told, columns.widens)
+        reasons = unreadable_columns(version, files, footers, told, columns.widens, by_ids=False)
         if reasons:
             refuse(DELTA, storage.root, reasons)
         types = {f.id: f.type for f in all_fields(version.schema.fields)}

@@ -15,6 +15,7 @@ from coalesce.interop.export.delta import columns
 from coalesce.interop.export.delta.actions import Action
 from coalesce.interop.export.delta.columns import Narrow
 from coalesce.interop.export.delta.log import FEATURE, TABLE_ID, State
+from coalesce.model.schema import all_fields
 from coalesce.model.version import (
     COLUMN_MAPPING_USAGE_TRACKING,
     ICEBERG_COMPAT_V3,
@@ -28,6 +29,7 @@ ROW_TRACKING: Final = "rowTracking"
 TIMESTAMP_NTZ: Final = "timestampNtz"
 TYPE_WIDENING: Final = "typeWidening"
 DOMAIN_METADATA: Final = "domainMetadata"
+INVARIANTS: Final = "invariants"
 ASKED: Final = (MATERIALIZE_PARTITION_COLUMNS, COLUMN_MAPPING_USAGE_TRACKING, ROW_TRACKING, ICEBERG_COMPAT_V3)
 
 # What each of them demands to be there as well.
@@ -102,6 +104,7 @@ class Terms:
             DELETION_VECTORS: version.dead_rows > 0,
             TIMESTAMP_NTZ: columns.has_timestamps_without_zone(version.schema),
             TYPE_WIDENING: bool(known),
+            INVARIANTS: any(f.required for f in all_fields(version.schema.fields)),
         }
         features = frozenset(wanted | {name for name, needed in there.items() if needed})
         mapped = COLUMN_MAPPING in features

@@ -153,7 +153,7 @@ class _Attempt:
         new = [f for part in held for f in part.files] if self.looks_again else new_files(held, before, words)
         footers = read_footers(storage, version, new)
         told = {f.source_id for f in self.fields if isinstance(f.transform, Identity)}
-        reasons = unreadable_columns(version, new, footers, told, columns.widens)
+        reasons = unreadable_columns(version, new, footers, told, columns.widens, by_ids=True)
         if reasons:
             refuse(ICEBERG, storage.root, reasons)
         by_path = dict(zip((f.path for f in new), footers, strict=True))
