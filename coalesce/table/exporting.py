@@ -50,7 +50,7 @@ class TableExporter(TableKeeper):
         is there already, `NotInstalled` without PyIceberg, and `CommitConflict` if other exports were faster.
 
         >>> table.export_iceberg().partitioned_by
-        ('dt', 'app')
+        ('dt',)
         >>> from pyiceberg.table import StaticTable
         >>> StaticTable.from_metadata("events").scan("app = 'web'").to_arrow().num_rows
         3
@@ -89,7 +89,7 @@ class TableExporter(TableKeeper):
         is there already, and `CommitConflict` if other exports were faster.
 
         >>> table.export_delta().partitioned_by
-        ('dt', 'app')
+        ('dt',)
         >>> from deltalake import DeltaTable
         >>> DeltaTable("events").to_pyarrow_table().num_rows
         4

@@ -11,7 +11,8 @@ from coalesce.errors import ExportRefused, SchemaError
 from coalesce.interop.export.footers import Footer
 from coalesce.model.arrow_schema import type_from_arrow
 from coalesce.model.datafile import DataFile
-from coalesce.model.types import Field, ListType, MapType, StructType, Type, is_atomic
+from coalesce.model.schema import children
+from coalesce.model.types import Field, Type, is_atomic
 from coalesce.model.version import Version
 
 # Whether readers of a format find values of the first type where the schema says the second.
@@ -69,7 +70,7 @@ def _misread(field: Field, name: str, footer: Footer, widens: Widens) -> Iterato
         if not _is_read(stored, field.type, footer, widens):
             yield f"column {name!r} is {field.type} and stored as {stored} in"
         return
-    for member in _members(field.type):
+    for member in children(field.type):
         inner = f"{name}.{member.name}"
         if member.id in footer.types:
             yield from _misread(member, inner, footer, widens)
@@ -85,18 +86,6 @@ def _is_read(stored: pa.DataType, wanted: Type, footer: Footer, widens: Widens) 
     except SchemaError:
         return False
     return found == wanted or widens(found, wanted)
-
-
-def _members(type_: Type) -> tuple[Field, ...]:
-    match type_:
-        case StructType(fields):
-            return fields
-        case ListType(element):
-            return (element,)
-        case MapType(key, value):
-            return (key, value)
-        case _:
-            return ()
 
 
 def _lacks(name: str, field: Field) -> str:

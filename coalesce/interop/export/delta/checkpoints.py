@@ -22,71 +22,35 @@ _VECTOR: Final = pa.struct(
         ("cardinality", pa.int64()),
     ]
 )
+_PARTITIONED: Final = [("partitionValues", _STRINGS), ("size", pa.int64())]
+_LINEAGE: Final = [("deletionVector", _VECTOR), ("baseRowId", pa.int64()), ("defaultRowCommitVersion", pa.int64())]
+_ADD: Final = [
+    *(("path", pa.string()), *_PARTITIONED, ("modificationTime", pa.int64()), ("dataChange", pa.bool_())),
+    *(("stats", pa.string()), *_LINEAGE),
+]
+_REMOVE: Final = [
+    *(("path", pa.string()), ("deletionTimestamp", pa.int64()), ("dataChange", pa.bool_())),
+    *(("extendedFileMetadata", pa.bool_()), *_PARTITIONED, *_LINEAGE),
+]
+_METADATA: Final = [
+    *(("id", pa.string()), ("name", pa.string()), ("description", pa.string())),
+    ("format", pa.struct([("provider", pa.string()), ("options", _STRINGS)])),
+    *(("schemaString", pa.string()), ("partitionColumns", _TEXTS), ("configuration", _STRINGS)),
+    ("createdTime", pa.int64()),
+]
+_PROTOCOL: Final = [
+    *(("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())),
+    *(("readerFeatures", _TEXTS), ("writerFeatures", _TEXTS)),
+]
+_DOMAIN: Final = [("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]
 _SCHEMA: Final = pa.schema(
     [
         ("txn", pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])),
-        (
-            "add",
-            pa.struct(
-                [
-                    ("path", pa.string()),
-                    ("partitionValues", _STRINGS),
-                    ("size", pa.int64()),
-                    ("modificationTime", pa.int64()),
-                    ("dataChange", pa.bool_()),
-                    ("stats", pa.string()),
-                    ("deletionVector", _VECTOR),
-                    ("baseRowId", pa.int64()),
-                    ("defaultRowCommitVersion", pa.int64()),
-                ]
-            ),
-        ),
-        (
-            "remove",
-            pa.struct(
-                [
-                    ("path", pa.string()),
-                    ("deletionTimestamp", pa.int64()),
-                    ("dataChange", pa.bool_()),
-                    ("extendedFileMetadata", pa.bool_()),
-                    ("partitionValues", _STRINGS),
-                    ("size", pa.int64()),
-                    ("deletionVector", _VECTOR),
-                    ("baseRowId", pa.int64()),
-                    ("defaultRowCommitVersion", pa.int64()),
-                ]
-            ),
-        ),
-        (
-            "metaData",
-            pa.struct(
-                [
-                    ("id", pa.string()),
-                    ("name", pa.string()),
-                    ("description", pa.string()),
-                    ("format", pa.struct([("provider", pa.string()), ("options", _STRINGS)])),
-                    ("schemaString", pa.string()),
-                    ("partitionColumns", _TEXTS),
-                    ("configuration", _STRINGS),
-                    ("createdTime", pa.int64()),
-                ]
-            ),
-        ),
-        (
-            "protocol",
-            pa.struct(
-                [
-                    ("minReaderVersion", pa.int32()),
-                    ("minWriterVersion", pa.int32()),
-                    ("readerFeatures", _TEXTS),
-                    ("writerFeatures", _TEXTS),
-                ]
-            ),
-        ),
-        (
-            "domainMetadata",
-            pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]),
-        ),
+        ("add", pa.struct(_ADD)),
+        ("remove", pa.struct(_REMOVE)),
+        ("metaData", pa.struct(_METADATA)),
+        ("protocol", pa.struct(_PROTOCOL)),
+        ("domainMetadata", pa.struct(_DOMAIN)),
     ]
 )
 

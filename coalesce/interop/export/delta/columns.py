@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import type_from_arrow
-from coalesce.model.schema import Schema, all_fields
+from coalesce.model.schema import Schema, all_fields, children
 from coalesce.model.spec import PartitionField
 from coalesce.model.transforms import Identity
 from coalesce.model.types import (
@@ -67,6 +67,13 @@ def needs_mapping(version: Version) -> bool:
 def has_timestamps_without_zone(schema: Schema) -> bool:
     """Whether a column, at any depth, is a wall clock, which readers of Delta have to know of."""
     return any(f.type == TIMESTAMP_NTZ for f in all_fields(schema.fields))
+
+
+def has_required(schema: Schema) -> bool:
+    """Whether a column or a member of a struct is never NULL; elements, keys and values do not count."""
+    fields = list(all_fields(schema.fields))
+    inside = {c.id for f in fields if isinstance(f.type, ListType | MapType) for c in children(f.type)}
+    return any(f.required and f.id not in inside for f in fields)
 
 
 def can_partition(field: PartitionField, schema: Schema) -> bool:

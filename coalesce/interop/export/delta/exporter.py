@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from coalesce.errors import CommitConflict
+from coalesce.interop.export.attempts import check_still_kept, dead_rows_in_the_way, until_done
 from coalesce.interop.export.delta import columns
 from coalesce.interop.export.delta.actions import Action, Words, can_be_text, encoded_path, remove
 from coalesce.interop.export.delta.checkpoints import write_checkpoint
@@ -35,10 +35,10 @@ from coalesce.model.spec import PartitionField
 from coalesce.model.types import Type
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage
-from coalesce.table.exports import DELTA, MARKED, ExportOptions, ExportResult, ExportSource
+from coalesce.table.exports import DELTA, ExportOptions, ExportResult, ExportSource
 from coalesce.table.maintain.exported import keep, kept_of, record_of, release
 
-_ATTEMPTS: Final = 10  # each overtaken by another export
+_RECORD: Final = record_of(DELTA, None)
 _CHECKPOINT_EVERY: Final = 10  # versions of the log
 _MANY_ACTIONS: Final = 5_000  # that are read faster out of a checkpoint
 _TOMBSTONES_MS: Final = 7 * 24 * 60 * 60 * 1000  # as long as Delta keeps them in checkpoints
@@ -51,17 +51,12 @@ class DeltaExporter:
         """Write what changed since the last export, atomically."""
         began = time.perf_counter()
         version, root = source.version, source.storage.root
-        reasons = check_features(version, options.features)
-        if version.dead_rows and options.dead_rows != MARKED:
-            reasons.append(f"{version.dead_rows:,} removed rows lie in its files; purge().")
+        reasons = [*check_features(version, options.features), *dead_rows_in_the_way(source, options)]
         if reasons:
             refuse(DELTA, root, reasons)
-        for _ in range(_ATTEMPTS):
-            attempt = _Attempt(source, options, read_log(source.storage, version.table_id))
-            result = attempt.run(began)
-            if result is not None:
-                return result
-        raise CommitConflict(f"{_ATTEMPTS} attempts to export to {root} were each overtaken by another; try again.")
+        return until_done(
+            lambda: _Attempt(source, options, read_log(source.storage, version.table_id)).run(began), root
+        )
 
     def drop(self, storage: Storage, table_id: str) -> int:
         """Delete what exports have written."""
@@ -93,10 +88,6 @@ class _Attempt:
     def version(self) -> Version:
         return self.source.version
 
-    @property
-    def record(self) -> str:
-        return record_of(DELTA, None)
-
     def run(self, began: float) -> ExportResult | None:
         """What was exported; None if another export was faster."""
         version, state = self.version, self.state
@@ -113,18 +104,17 @@ class _Attempt:
         if not change and same:
             return self._result(state.number, fields, None, began)
         number = state.number + 1
-        keep(self.source.storage, self.record, version)
+        keep(self.source.storage, _RECORD, version)
         actions = [*self._head(terms), *(("remove", a) for a in change.removed), *(("add", a) for a in change.added)]
         if not self.source.storage.put_if_absent(commit_path(number), encoded(actions)):
             return None
         for name, action in actions:
             state.apply({name: action}, application_of(version.table_id))
         state.number = number
-        release(self.source.storage, self.record, before=version.number)
+        release(self.source.storage, _RECORD, before=version.number)
         if number and (number % _CHECKPOINT_EVERY == 0 or len(actions) > _MANY_ACTIONS):
             write_checkpoint(self.source.storage, number, self._everything(), LAST_CHECKPOINT)
-        if self.source.newest().has_expired(version.number):
-            raise CommitConflict(f"version {version.number} has expired while it was exported; export again.")
+        check_still_kept(self.source)
         return self._result(number, fields, change, began)
 
     def _fields(self) -> tuple[PartitionField, ...]:
@@ -158,7 +148,7 @@ class _Attempt:
         same_rows = version.operation == "compact" and state.version == version.number - 1
         exported: Sequence[ManifestRef] = []
         if state.version is not None and not everything:
-            exported = kept_of(self.source.storage, self.record, state.version) or []
+            exported = kept_of(self.source.storage, _RECORD, state.version) or []
         known = {ref.path for ref in exported}
         todo = [ref for ref in version.manifests if ref.path not in known]
         files = [file for held in held_by(self.source, todo) for file in held.files]

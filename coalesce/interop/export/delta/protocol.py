@@ -15,7 +15,6 @@ from coalesce.interop.export.delta import columns
 from coalesce.interop.export.delta.actions import Action
 from coalesce.interop.export.delta.columns import Narrow
 from coalesce.interop.export.delta.log import FEATURE, TABLE_ID, State
-from coalesce.model.schema import all_fields
 from coalesce.model.version import (
     COLUMN_MAPPING_USAGE_TRACKING,
     ICEBERG_COMPAT_V3,
@@ -104,7 +103,7 @@ class Terms:
             DELETION_VECTORS: version.dead_rows > 0,
             TIMESTAMP_NTZ: columns.has_timestamps_without_zone(version.schema),
             TYPE_WIDENING: bool(known),
-            INVARIANTS: any(f.required for f in all_fields(version.schema.fields)),
+            INVARIANTS: columns.has_required(version.schema),
         }
         features = frozenset(wanted | {name for name, needed in there.items() if needed})
         mapped = COLUMN_MAPPING in features

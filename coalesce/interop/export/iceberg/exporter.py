@@ -17,7 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import update_table_metadata
 
-from coalesce.errors import CommitConflict
+from coalesce.interop.export.attempts import check_still_kept, dead_rows_in_the_way, until_done
 from coalesce.interop.export.entries import constant_fields, held_by
 from coalesce.interop.export.footers import read_footers
 from coalesce.interop.export.iceberg import columns
@@ -41,10 +41,8 @@ from coalesce.model.spec import PartitionField
 from coalesce.model.transforms import Identity
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage
-from coalesce.table.exports import ICEBERG, MARKED, ExportOptions, ExportResult, ExportSource
+from coalesce.table.exports import ICEBERG, ExportOptions, ExportResult, ExportSource
 from coalesce.table.maintain.exported import keep, record_of, release
-
-_ATTEMPTS: Final = 10  # each overtaken by another export
 
 
 class IcebergExporter:
@@ -55,19 +53,16 @@ class IcebergExporter:
         began = time.perf_counter()
         target = source.storage if options.location is None else options.location
         record = record_of(ICEBERG, None if options.location is None else target.uri(""))
-        dead = source.version.dead_rows
-        if dead and options.dead_rows != MARKED:
-            refuse(ICEBERG, source.storage.root, [f"{dead:,} removed rows lie in its files; purge()."])
-        for _ in range(_ATTEMPTS):
-            attempt = _Attempt(source, target, read_state(target, source.version.table_id), record)
-            result = attempt.run(began)
-            if result is not None:
-                if options.catalog is not None:
-                    follow(options.catalog, options.identifier or "", target, result.number)
-                return result
-        raise CommitConflict(
-            f"{_ATTEMPTS} attempts to export to {target.root} were each overtaken by another; try again."
-        )
+        if reasons := dead_rows_in_the_way(source, options):
+            refuse(ICEBERG, source.storage.root, reasons)
+
+        def attempt() -> ExportResult | None:
+            return _Attempt(source, target, read_state(target, source.version.table_id), record).run(began)
+
+        result = until_done(attempt, target.root)
+        if options.catalog is not None:
+            follow(options.catalog, options.identifier or "", target, result.number)
+        return result
 
     def drop(self, storage: Storage, table_id: str) -> int:
         """Delete what exports have written."""
@@ -129,8 +124,7 @@ class _Attempt:
         release(self.source.storage, self.record, before=version.number)
         if gone:
             clean(self.files, metadata, number)
-        if self.source.newest().has_expired(version.number):
-            raise CommitConflict(f"version {version.number} has expired while it was exported; export again.")
+        check_still_kept(self.source)
         return self._result(number, manifests, written, began)
 
     def _base(self) -> tuple[TableMetadata, bool]:
