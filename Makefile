@@ -85,5 +85,5 @@ $(OTHER)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt \
 	    -e ".[spark,java,objects]" boto3 hatchling hatch-fancy-pypi-readme hypothesis jsonschema "moto[s3,server]" psutil \
-	    "pyiceberg[sql-sqlite]" pytest
+	    "pyiceberg[sql-sqlite]" deltalake pytest
 	touch $@

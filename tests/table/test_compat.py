@@ -1,6 +1,7 @@
 """`icebergCompatV3`: what a table must be to have it, and what its writers must not do afterwards."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from coalesce.errors import SchemaError, SpecError
-from coalesce.model.version import ICEBERG_COMPAT_V3, MATERIALIZE_PARTITION_COLUMNS
+from coalesce.model.schema import Schema
+from coalesce.model.version import (
+    COLUMN_MAPPING_USAGE_TRACKING,
+    ICEBERG_COMPAT_V3,
+    MATERIALIZE_PARTITION_COLUMNS,
+    Version,
+)
 from coalesce.table.table import core_of
 from tests.interop.export.foreign import SCHEMA, add_foreign, as_spark_writes, create, row
 
@@ -111,3 +118,21 @@ def test_a_replacement_keeps_the_names_of_partition_fields(tmp_path: Path) -> No
         table.replace_schema(pa.schema([("dt", pa.int32())]))
     table.replace_schema(pa.schema([("dt", pa.int64())]), partition_by=["dt"])
     assert table.schema.names == ("dt",)
+
+
+def test_usage_tracking_that_is_turned_on_late_assumes_the_worst(tmp_path: Path) -> None:
+    """A table whose columns are mapped may have dropped or renamed some before anybody kept track."""
+    table = create(tmp_path / "t")
+
+    def untracked(head: Version, physical_name: str) -> Version:
+        first, *others = head.schema.fields
+        return replace(
+            head,
+            schema=Schema((replace(first, physical_name=physical_name), *others)),
+            writer_features=head.writer_features - {COLUMN_MAPPING_USAGE_TRACKING},
+        )
+
+    for physical_name, expected in (("dt", False), ("col-1", True)):
+        core_of(table).change("test", partial(untracked, physical_name=physical_name))
+        table.enable_feature(COLUMN_MAPPING_USAGE_TRACKING)
+        assert table.state.has_dropped_or_renamed is expected
