@@ -20,6 +20,7 @@ from coalesce.errors import (
     CommitConflict,
     CommitUncertain,
     CorruptMetadata,
+    ExportRefused,
     FileMissing,
     InvalidArgument,
     NeedsSpark,
@@ -50,6 +51,8 @@ __all__ = [
     "DataFile",
     "Description",
     "ExpireResult",
+    "ExportRefused",
+    "ExportResult",
     "FileMissing",
     "Finding",
     "Generation",
@@ -100,6 +103,7 @@ _HOME = {
     "CompactResult": "coalesce.table.maintain.compact",
     "DataFile": "coalesce.model.datafile",
     "ExpireResult": "coalesce.table.maintain.expire",
+    "ExportResult": "coalesce.table.exports",
     "Finding": "coalesce.table.maintain.findings",
     "Description": "coalesce.table.description",
     "Generation": "coalesce.table.generations",
@@ -145,6 +149,7 @@ if _typing.TYPE_CHECKING:
     from coalesce.spark.session.start import session
     from coalesce.table.description import Description
     from coalesce.table.engine import Scan
+    from coalesce.table.exports import ExportResult
     from coalesce.table.from_metadata import LogicalPartition
     from coalesce.table.generations import Generation
     from coalesce.table.listing import Listing

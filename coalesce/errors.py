@@ -12,6 +12,7 @@
     ├── AmbiguousMatch           a row of the table would be changed by more than one row of a source
     ├── SchemaError              columns, types or values that do not fit the table
     ├── SpecError                a partition field, transform or rule that cannot be
+    ├── ExportRefused            the table cannot be written down in the other format, or not at this place
     ├── PredicateError           a predicate that does not parse or names an unknown column (carries a caret)
     ├── NeedsSpark               the operation has to evaluate something only Spark can
     ├── SparkUnavailable         no Spark, or no Java to run it
@@ -107,6 +108,10 @@ class SchemaError(CoalesceError):
 
 class SpecError(CoalesceError):
     """A partition field, transform or rule is not possible."""
+
+
+class ExportRefused(CoalesceError):
+    """Readers of the other format would see something else than the table, or another table is there already."""
 
 
 class PredicateError(CoalesceError):

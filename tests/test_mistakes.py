@@ -23,7 +23,7 @@ NO_ROWS = (
 NO_PROPERTY = (
     "there is no property 'coalesce.x'; those of the library are write.target-file-bytes, write.buffer-bytes, "
     "write.layout, remove.by, purge.share, purge.age, write.auto-compact, write.auto-compact-files, "
-    "write.auto-compact-bytes."
+    "write.auto-compact-bytes, export.auto."
 )
 NO_PREDICATE = (
     "is not a predicate to combine with another; compare a coalesce.col(…), or write the whole condition as SQL text."

@@ -34,6 +34,7 @@ CLASSES = [
     "DataFile",
     "Description",
     "ExpireResult",
+    "ExportResult",
     "Finding",
     "Generation",
     "Listing",
@@ -85,6 +86,7 @@ TABLE = [
     *("enable_feature", "replace_schema", "compact", "compact_steps", "purge", "purge_steps"),
     *("describe", "describe_evolution"),
     *("tag", "untag", "tags", "expire", "vacuum", "check", "repair"),
+    *("export_iceberg", "export_delta", "drop_export"),
 ]
 OTHERS = {
     "WriteResult": [
@@ -93,6 +95,10 @@ OTHERS = {
     ],
     "ExpireResult": ["version", "retained_from", "versions", "bytes", "failures", "dry_run", "seconds"],
     "VacuumResult": ["files", "paths", "bytes", "failures", "dry_run", "seconds"],
+    "ExportResult": [
+        *("format", "location", "version", "number", "files", "files_added", "files_removed", "dead_files"),
+        *("partitioned_by", "written", "seconds"),
+    ],
     "Finding": ["kind", "where", "versions", "message", "mendable"],
     "RepairResult": ["version", "mended", "left", "committed", "dry_run", "seconds"],
     "Merge": [

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from coalesce.arrow.arrange import arrange
 from coalesce.arrow.compact import compact
+from coalesce.arrow.compat import unfit_for_iceberg
 from coalesce.arrow.feed import ArrowChanges
 from coalesce.arrow.incoming import incoming_rows, incoming_schema, is_incoming, said_schema
 from coalesce.arrow.inspect import inspect_file
@@ -87,3 +88,7 @@ class ArrowEngine:
     ) -> Contents:
         """What is in a data file of which some tuples are `dead`: read to its end; with None, what its footer tells."""
         return inspect_file(storage, path, size, spec, columns, dead)
+
+    def unfit_for_iceberg(self, storage: Storage, version: Version, file: DataFile) -> list[str]:
+        """What keeps a data file from being one that Iceberg can take over as it is."""
+        return unfit_for_iceberg(storage, version, file)

@@ -24,6 +24,7 @@ from coalesce.cli import (
     demo,
     describe,
     expire,
+    export,
     files,
     history,
     output,
@@ -59,6 +60,7 @@ WRITING_VERBS: dict[str, Verb] = {
     "expire": expire,
     "vacuum": vacuum,
     "repair": repair,
+    "export": export,
 }
 PLACE_VERBS: dict[str, PlaceVerb] = {
     "advise": advise,

@@ -5,7 +5,7 @@ are, how a predicate is bound, a transaction. All of it is here, behind one door
 nothing becomes part of the promise because some module needed it.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +16,7 @@ from coalesce.errors import CoalesceError, CommitConflict, PredicateError, Versi
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.schema import Schema
-from coalesce.model.version import Version
+from coalesce.model.version import ICEBERG_COMPAT_V3, Version
 from coalesce.plan.plan import Plan, make_plan
 from coalesce.plan.planner import JudgeOpaque
 from coalesce.predicate.bind import bind
@@ -29,7 +29,9 @@ from coalesce.table.commit.conflicts import FilesGone
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.compat import check_compatible, has_to_be_compatible, to_look_at
 from coalesce.table.engine import Engines, Rewritten, Snapshot, check_layout
+from coalesce.table.exports import ExportSource, automatic, export_after_commit
 from coalesce.table.maintain.tags import no_tag
 from coalesce.table.new_columns import STRICT, change_to, merged
 from coalesce.table.result import WriteResult
@@ -46,12 +48,15 @@ Stage = Callable[[Transaction], None]
 # Looks after a table when a write has put files into some physical partitions.
 Tend = Callable[["Core", Collection[PhysicalKey]], None]
 
+# Writes files again without the rows that were removed from them.
+Purge = Callable[["Core"], None]
+
 
 @dataclass(eq=False)
 class Core:
     """A table at `version`, and whatever reads it, writes it and commits; `pinned` stays there and refuses writes.
 
-    `tend` is called after each write of rows.
+    `tend` is called after each write of rows, and `purge` before an export that cannot tell of dead rows.
     """
 
     storage: Storage
@@ -63,11 +68,13 @@ class Core:
     time_zone: str = "UTC"
     case_sensitive: bool = False
     tend: Tend | None = None
+    purge: Purge | None = None
+    exporting: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To be sent elsewhere: without a Spark session, and without what is remembered of versions and manifests."""
         engines = Engines(self.engines.rows)
-        rest = (self.pinned, self.time_zone, self.case_sensitive, self.tend)
+        rest = (self.pinned, self.time_zone, self.case_sensitive, self.tend, self.purge)
         return _received, (self.storage, engines, self.version, *rest)
 
     # --- which version -------------------------------------------------------------------------------------------
@@ -166,10 +173,39 @@ class Core:
             )
 
     def commit(self, transaction: Transaction) -> Version:
-        """Commit, and move on to the version that holds the change."""
+        """Commit, and move on to the version that holds the change, or past it if an export has to purge files."""
         check_kind(transaction, Transaction, "a transaction of this table; begin one with transaction()")
-        self.version = transaction.commit()
-        return self.version
+        if has_to_be_compatible(transaction.base):
+            added = to_look_at(transaction.base, transaction.added_files())
+            self.check_compatible(transaction.base, added, "files do not fit the table")
+        committed = self.version = transaction.commit()
+        if not self.exporting and automatic(committed.properties) and committed.commit_id == transaction.commit_id:
+            self.exporting = True  # a purge commits, too
+            try:
+                export_after_commit(self.export_source)
+            finally:
+                self.exporting = False
+        return committed
+
+    def check_compatible(self, version: Version, files: Iterable[DataFile], what: str) -> None:
+        """Refuse files that `icebergCompatV3` excludes, by their footers; `what` begins the sentence."""
+        look = partial(self.engines.rows.unfit_for_iceberg, self.storage, version)
+        check_compatible(version, files, look, f"{what} with {ICEBERG_COMPAT_V3}")
+
+    def export_source(self) -> ExportSource:
+        """This version, to be written down in the words of another format."""
+        version = self.version
+        return ExportSource(
+            storage=self.storage,
+            version=version,
+            load=partial(self.manifests.load_all, version=version),
+            newest=lambda: Log(self.storage).surely_newest(),
+            purge=self._purge,
+        )
+
+    def _purge(self) -> None:
+        if self.purge is not None:
+            self.purge(self)
 
     def write(
         self,
@@ -210,16 +246,17 @@ class Core:
         self, transaction: Transaction, stage: Stage | None = None, *, only_changes: bool = False
     ) -> WriteResult:
         """Stage what is still to be staged, and commit; if that fails, nothing is left behind."""
+        version = self.version
         try:
             if not transaction.was_applied:
                 if stage is not None:
                     stage(transaction)
                 if not (only_changes and transaction.is_empty):
-                    self.commit(transaction)
+                    version = self.commit(transaction)
         except BaseException:
             transaction.abandon()
             raise
-        return transaction.result(self.version)
+        return transaction.result(version)
 
     def receiving(self, transaction: Transaction, data: object, schema_mode: str) -> Version:
         """The version that rows are written for: the newest, and with `merge` the columns that they bring."""
@@ -255,5 +292,7 @@ def _received(
     time_zone: str,
     case_sensitive: bool,
     tend: Tend | None,
+    purge: Purge | None,
 ) -> Core:
-    return Core(storage, engines, Log(storage), Manifests(storage), version, pinned, time_zone, case_sensitive, tend)
+    log, manifests = Log(storage), Manifests(storage)
+    return Core(storage, engines, log, manifests, version, pinned, time_zone, case_sensitive, tend, purge)

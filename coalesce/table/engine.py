@@ -293,6 +293,9 @@ class RowEngine(Engine, Protocol):
     ) -> Contents:
         """What is in a data file of which some tuples are `dead`: read to its end; with None, what its footer tells."""
 
+    def unfit_for_iceberg(self, storage: Storage, version: Version, file: DataFile) -> list[str]:
+        """What keeps a data file from being one that Iceberg can take over as it is."""
+
 
 class FrameEngine(Engine, Protocol):
     """An engine whose rows are a data frame, to be queried by whatever engine is behind it."""

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from coalesce.arguments import check_flag, check_integer, check_progress
 from coalesce.model.rule import parse_bytes
-from coalesce.table.core import Tend, Where
+from coalesce.table.core import Purge, Tend, Where
 from coalesce.table.maintain import tags
-from coalesce.table.maintain.auto import tend
+from coalesce.table.maintain.auto import purge_all, tend
 from coalesce.table.maintain.check import check
 from coalesce.table.maintain.compact import Compaction, CompactResult, Step, run
 from coalesce.table.maintain.deleting import Progress
@@ -27,6 +27,9 @@ class TableKeeper(TableReviser):
 
     def _tend(self) -> Tend | None:
         return tend
+
+    def _purge(self) -> Purge | None:
+        return purge_all
 
     def compact(
         self,

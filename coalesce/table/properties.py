@@ -24,13 +24,14 @@ from coalesce.table.engine import (
     TARGET_FILE_BYTES,
     WRITE_LAYOUT,
 )
+from coalesce.table.exports import EXPORT_AUTO, FORMATS
 from coalesce.table.maintain.retention import duration
 
 # What a table was adopted from, and the list of the files that were there. Nobody sets these but an adoption.
 ADOPTED_FROM: Final = "adopted.from"
 ADOPTED_FILES: Final = "adopted.files"
 
-_PREFIXES: Final = ("write.", "remove.", "purge.", "coalesce.", "adopted.")
+_PREFIXES: Final = ("write.", "remove.", "purge.", "export.", "coalesce.", "adopted.")
 
 
 def check_properties(given: object) -> dict[str, str]:
@@ -97,6 +98,11 @@ def _check_share(name: str, text: str) -> None:
         raise InvalidArgument(f"the property {name!r} is a share of a file's rows from 0 to 1, not {shown(text)}.")
 
 
+def _check_formats(name: str, text: str) -> None:
+    for format_ in text.replace(" ", "").split(","):
+        check_choice(format_, f"the property {name!r}", FORMATS)
+
+
 def _check_duration(name: str, text: str) -> None:
     duration(text, f"the property {name!r}")
 
@@ -114,4 +120,5 @@ _KNOWN: Final[dict[str, Callable[[str, str], None]]] = {
     AUTO_COMPACT: _check_flag,
     AUTO_COMPACT_FILES: _check_number,
     AUTO_COMPACT_BYTES: _check_size,
+    EXPORT_AUTO: _check_formats,
 }

@@ -17,7 +17,7 @@ from coalesce.plan.report import Report
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import Manifests
-from coalesce.table.core import Core, Tend, Where
+from coalesce.table.core import Core, Purge, Tend, Where
 from coalesce.table.engine import Engines, Rows, Scan
 from coalesce.table.feed import feed_of
 from coalesce.table.from_metadata import (
@@ -63,10 +63,15 @@ class TableReader:
             time_zone=time_zone,
             case_sensitive=case_sensitive,
             tend=self._tend(),
+            purge=self._purge(),
         )
 
     def _tend(self) -> Tend | None:
         """What looks after the table when rows have been written."""
+        return None
+
+    def _purge(self) -> Purge | None:
+        """What writes files again without the rows that were removed from them."""
         return None
 
     # --- what it is ----------------------------------------------------------------------------------------------

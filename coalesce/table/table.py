@@ -7,20 +7,21 @@ next write. One opened at a version or a time stays there and refuses writes.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from coalesce.arguments import check_texts
+from coalesce.arguments import check_text, check_texts
 from coalesce.model.rule import RuleRequest, resolve
 from coalesce.model.schema import Schema
-from coalesce.model.version import Version
+from coalesce.model.version import ICEBERG_COMPAT_V3, Version
+from coalesce.predicate.expr import TRUE
 from coalesce.table import evolve
 from coalesce.table.core import Core
 from coalesce.table.description import Description, description
+from coalesce.table.exporting import TableExporter
 from coalesce.table.generations import Generation, generations
-from coalesce.table.keeping import TableKeeper
 from coalesce.table.properties import asked_by, changed
 from coalesce.table.result import WriteResult
 
 
-class Table(TableKeeper):
+class Table(TableExporter):
     """A table, to be asked, written to and changed; `coalesce.open` and `coalesce.create` give one.
 
     It follows the newest version: its own commits at once, those of others with `refresh()` or with the next write.
@@ -60,7 +61,7 @@ class Table(TableKeeper):
           16 unless said, up to `write.auto-compact-bytes`, 256 MB), `remove.by` (`auto`, `mark` or `rewrite`: how
           logical partitions leave files that they share), `purge.share` and `purge.age` (`compact` writes files again
           of which more than this share is dead, `"0.1"` unless said, or some for longer than this, such as `"30d"`),
-          and texts of your own.
+          `export.auto` (`iceberg`, `delta` or both with a comma: exported after each commit), and texts of your own.
 
         Raises `InvalidArgument` for one that the library would read and does not know, and `CommitConflict`.
 
@@ -178,15 +179,23 @@ class Table(TableKeeper):
     def enable_feature(self, feature: str) -> WriteResult:
         """Turn on a feature that writers of the table have to know; it stays on.
 
-        * `feature`: such as `"icebergCompatV3"`.
+        * `feature`: such as `"icebergCompatV3"`, which says that Iceberg could take the table over as it is: every data
+          file is looked at, and later ones that do not fit are refused.
 
-        Raises `SchemaError` if there is no such feature, and `CommitConflict`.
+        Raises `SchemaError` if there is no such feature, or with every reason why the table cannot have it, and
+        `CommitConflict`.
 
         >>> _ = table.enable_feature("icebergCompatV3")
         >>> "icebergCompatV3" in table.state.writer_features
         True
         """
-        return self._core.change("enable_feature", lambda head: evolve.enable_feature(head, feature))
+        core = self._core
+        transaction = core.transaction("enable_feature")
+        if check_text(feature, "a feature") == ICEBERG_COMPAT_V3:
+            transaction.exclusive = True  # files that others add meanwhile were not looked at
+            core.check_compatible(transaction.base, core.plan(TRUE).files, "the table cannot be used")
+        transaction.change(lambda head: evolve.enable_feature(head, feature))
+        return core.committed(transaction)
 
     def replace_schema(self, schema: object, *, partition_by: Sequence[str] = ()) -> WriteResult:
         """Begin again, empty, with other columns and partition fields; older versions keep their rows.

@@ -14,6 +14,7 @@ from coalesce.predicate.normalize import is_plain
 from coalesce.table import removal
 from coalesce.table.commit.log import expired
 from coalesce.table.commit.transaction import Transaction
+from coalesce.table.compat import has_to_be_compatible
 from coalesce.table.core import Applies, Core, Where
 from coalesce.table.engine import COUNTED, check_layout
 from coalesce.table.evolve import replaced
@@ -239,6 +240,9 @@ class TableWriter(TableReader):
         if transaction.base.has_expired(number):
             raise expired(core.storage.root, number, transaction.base)  # though its file may be there, others may not
         old = core.log.load(number)
+        if has_to_be_compatible(transaction.base):
+            files = core.at(number).plan(TRUE).files
+            core.check_compatible(transaction.base, files, f"version {number} has files that the table cannot have")
         transaction.summary["to_version"] = number
         transaction.change(lambda head: removal.rolled_back(head, old))
         transaction.replace_manifests(old.manifests)

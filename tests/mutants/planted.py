@@ -1,6 +1,18 @@
 """Every bug there is to plant."""
 
-from tests.mutants import adoption, compaction, dead, files, planning, retention, revisions, soundness, spark, tables
+from tests.mutants import (
+    adoption,
+    compaction,
+    dead,
+    exports,
+    files,
+    planning,
+    retention,
+    revisions,
+    soundness,
+    spark,
+    tables,
+)
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,6 +23,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *dead.MUTANTS,
     *revisions.MUTANTS,
     *soundness.MUTANTS,
+    *exports.MUTANTS,
     *retention.MUTANTS,
     *spark.MUTANTS,
     *adoption.MUTANTS,

@@ -130,6 +130,10 @@ class Transaction:
         if len(entries):
             self._adopted.append(entries)
 
+    def added_files(self) -> list[DataFile]:
+        """The data files that were added."""
+        return [file for entries in self._added for file in entries.files(columns=())]
+
     @property
     def touched(self) -> set[PhysicalKey]:
         """The physical partitions of the current spec that files were added to."""

@@ -21,7 +21,7 @@ from coalesce.predicate.outcomes import Mask
 from coalesce.table.core import Core
 from coalesce.table.engine import AUTO_COMPACT, AUTO_COMPACT_BYTES, AUTO_COMPACT_FILES
 from coalesce.table.layout import one_nan
-from coalesce.table.maintain.compact import Compaction
+from coalesce.table.maintain.compact import Compaction, run
 from coalesce.table.maintain.held import held, physical_keys_of
 from coalesce.table.maintain.worth import SMALL_SHARE, Limits, crowded, packed
 
@@ -52,6 +52,11 @@ def tend(core: Core, touched: Collection[PhysicalKey]) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def purge_all(core: Core) -> None:
+    """Write every file again that has dead rows, for an export to a format whose readers would show them."""
+    run(Compaction(core, lambda: TRUE, purging=True))
 
 
 def _small_files(core: Core, keys: set[PhysicalKey], target: int) -> Plan:

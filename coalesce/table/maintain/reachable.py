@@ -1,4 +1,4 @@
-"""What the versions of a table name: every manifest, data file and list of adopted files of all that are retained.
+"""What the versions of a table name, and its exports: every manifest, data file and list of adopted files that is kept.
 
 Nothing is taken for granted. A version or a manifest that is missing, damaged or of a newer release ends the search
 with an error, for whatever it names would look as if nobody needed it.
@@ -15,6 +15,7 @@ from coalesce.manifest.paths import version_path
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage, StoredFile
 from coalesce.table.commit.log import Log, why_missing
+from coalesce.table.maintain.exported import EXPORTS, kept_manifests
 from coalesce.table.properties import ADOPTED_FILES
 
 _AT_ONCE: Final = 16  # manifests that are read at the same time: most of it is waiting for the store
@@ -22,18 +23,20 @@ _HELD: Final = 256  # manifests whose paths are in memory at once
 
 
 def unused(storage: Storage, log: Log, head: Version, files: Sequence[StoredFile]) -> list[StoredFile]:
-    """Those of some files that no version retained by `head`, the newest, names.
+    """Those of some files that neither a version retained by `head`, the newest, nor an export names.
 
     Names count as the same if a file system could take them for the same: some do not tell upper from lower case, and
     some spell letters with accents in their own way.
     """
     asked = {_folded(file.path) for file in files}
     used: set[str] = set()
-    manifests: dict[tuple[str, str], tuple[ManifestRef, Version]] = {}
+    manifests: dict[tuple[str, str], tuple[ManifestRef, Version | None]] = {}
     for version in _retained(log, head):
         for ref in version.manifests:
             manifests.setdefault((ref.path, ref.digest), (ref, version))
         used.add(_folded(version.properties.get(ADOPTED_FILES, "").partition(" ")[0]))
+    for ref in kept_manifests(storage):
+        manifests.setdefault((ref.path, ref.digest), (ref, None))
     used.update(asked.intersection(_folded(path) for path, _ in manifests))
     for paths in _paths(storage, list(manifests.values())):
         used.update(asked.intersection(map(_folded, paths)))
@@ -55,14 +58,21 @@ def _retained(log: Log, head: Version) -> Iterator[Version]:
         raise CorruptMetadata(f"{version_path(0).rpartition('/')[0]}/", f"a version is missing: {error}") from error
 
 
-def _paths(storage: Storage, refs: Sequence[tuple[ManifestRef, Version]]) -> Iterator[Sequence[str]]:
-    """The paths in each manifest, several of which are read at a time; its digest is checked."""
+def _paths(storage: Storage, refs: Sequence[tuple[ManifestRef, Version | None]]) -> Iterator[Sequence[str]]:
+    """The paths in each manifest, several of which are read at a time; its digest is checked.
 
-    def read(named: tuple[ManifestRef, Version]) -> list[str]:
+    One that belongs to no version belongs to an export.
+    """
+
+    def read(named: tuple[ManifestRef, Version | None]) -> list[str]:
         ref, version = named
         try:
             return manifest_paths(storage.read(ref.path), ref)
         except FileMissing:
+            if version is None:
+                raise CorruptMetadata(
+                    ref.path, f"it is missing although an export needs it; export again, or empty {EXPORTS}/."
+                ) from None
             reason = f"the manifest is missing although version {version.number} names it."
             raise why_missing(storage, version) or CorruptMetadata(ref.path, reason) from None
 

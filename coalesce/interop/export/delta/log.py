@@ -1,0 +1,141 @@
+"""Delta's log of an export: read back to where it stands, and continued by creating its next file, if it is absent."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from coalesce.errors import CorruptMetadata, ExportRefused, FileMissing
+from coalesce.interop.export.delta.actions import Action
+from coalesce.interop.export.delta.checkpoints import checkpoint_path, read_checkpoint
+from coalesce.storage.base import Storage
+
+LOG: Final = "_delta_log"
+LAST_CHECKPOINT: Final = f"{LOG}/_last_checkpoint"
+FEATURE: Final = "coalesceExport"  # of writers; whoever does not know it may read, and neither write nor vacuum
+TABLE_ID: Final = "coalesce.tableId"
+ENGINE: Final = "coalesce"
+
+_COMMIT: Final = re.compile(rf"{LOG}/([0-9]{{20}})\.json")
+_OWN: Final = re.compile(rf"{LOG}/(?:[0-9]{{20}}\.json|[0-9]{{20}}\.checkpoint\.parquet|_last_checkpoint)")
+
+
+def commit_path(number: int) -> str:
+    """The file whose creation is the commit of a Delta version."""
+    return f"{LOG}/{number:020d}.json"
+
+
+@dataclass
+class State:
+    """What the log says up to its version `number`, which is -1 if there is none."""
+
+    number: int = -1
+    protocol: Action | None = None
+    metadata: Action | None = None
+    version: int | None = None  # of ours, that readers see
+    high_water_mark: int | None = None
+    adds: dict[str, Action] = field(default_factory=dict)
+    removes: dict[str, Action] = field(default_factory=dict)  # by path and vector
+
+    def apply(self, line: Mapping[str, Any], application: str) -> None:
+        """Take one action in."""
+        if (add := line.get("add")) is not None:
+            self.adds[add["path"]] = add
+            self.removes.pop(_key(add), None)
+        elif (gone := line.get("remove")) is not None:
+            there = self.adds.get(gone["path"])
+            if there is not None and _key(there) == _key(gone):
+                del self.adds[gone["path"]]
+            self.removes[_key(gone)] = gone
+        elif line.get("protocol") is not None:
+            self.protocol = line["protocol"]
+        elif line.get("metaData") is not None:
+            self.metadata = line["metaData"]
+        elif (txn := line.get("txn")) is not None and txn["appId"] == application:
+            self.version = txn["version"]
+        elif (domain := line.get("domainMetadata")) is not None and domain["domain"] == "delta.rowTracking":
+            self.high_water_mark = json.loads(domain["configuration"])["rowIdHighWaterMark"]
+
+
+def application_of(table_id: str) -> str:
+    """What exports of a table are known by in the log, with the number of the version as theirs."""
+    return f"coalesce-{table_id}"
+
+
+def read_log(storage: Storage, table_id: str) -> State:
+    """Where the export stands; refused if it is another table's log, or somebody has written to it."""
+    state, application = State(), application_of(table_id)
+    checkpoint = _last_checkpoint(storage)
+    if checkpoint is not None:
+        for action in read_checkpoint(storage, checkpoint):
+            state.apply(action, application)
+        state.number = checkpoint
+    after = None if checkpoint is None else commit_path(checkpoint)
+    numbers = [int(m[1]) for f in storage.list(LOG, after) if (m := _COMMIT.fullmatch(f.path)) is not None]
+    for number in numbers:
+        if number != state.number + 1:
+            raise CorruptMetadata(
+                commit_path(state.number + 1), "it is missing; drop_export('delta'), and export again."
+            )
+        _read_commit(storage, number, state, application)
+        state.number = number
+    if state.number >= 0:
+        _check_own(storage, state, table_id)
+    return state
+
+
+def _read_commit(storage: Storage, number: int, state: State, application: str) -> None:
+    path = commit_path(number)
+    try:
+        lines = [json.loads(line) for line in storage.read(path).splitlines() if line.strip()]
+    except ValueError as error:
+        raise CorruptMetadata(path, f"it is not a file of Delta's log: {error}.") from error
+    told = [line["commitInfo"] for line in lines if "commitInfo" in line]
+    if state.number >= 0 and not any(str(info.get("engineInfo", "")).startswith(ENGINE) for info in told):
+        raise ExportRefused(
+            f"somebody else has written to the Delta export at {storage.root}: {path} is none of ours. Take the rows "
+            'over into the table if they are wanted; then drop_export("delta"), and export again.'
+        )
+    for line in lines:
+        state.apply(line, application)
+
+
+def _check_own(storage: Storage, state: State, table_id: str) -> None:
+    features = (state.protocol or {}).get("writerFeatures") or []
+    configuration = (state.metadata or {}).get("configuration") or {}
+    if FEATURE not in features or configuration.get(TABLE_ID) != table_id:
+        raise ExportRefused(
+            f"there is a Delta table at {storage.root} already that is no export of this table, and its log has to lie "
+            "there; adopt that table, or export another one."
+        )
+
+
+def _last_checkpoint(storage: Storage) -> int | None:
+    """The newest checkpoint, by the file that names it; without that, all of the log is read."""
+    try:
+        number = int(json.loads(storage.read(LAST_CHECKPOINT))["version"])
+        storage.size(checkpoint_path(number))
+    except (FileMissing, ValueError, KeyError, TypeError):
+        return None
+    return number
+
+
+def encoded(actions: Iterable[tuple[str, Action]]) -> bytes:
+    """Actions as a file of the log: one a line."""
+    lines = [json.dumps({name: action}, separators=(",", ":"), ensure_ascii=False) for name, action in actions]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def drop_log(storage: Storage) -> int:
+    """Delete the log, what names its checkpoint first and the oldest commits last: it is never half a table."""
+    found: Sequence[str] = [file.path for file in storage.list(LOG) if _OWN.fullmatch(file.path)]
+    storage.delete(LAST_CHECKPOINT)
+    for path in sorted(found, reverse=True):
+        storage.delete(path)
+    return len(found)
+
+
+def _key(action: Mapping[str, Any]) -> str:
+    vector = action.get("deletionVector")
+    return action["path"] if vector is None else f"{action['path']}\0{vector['storageType']}{vector['pathOrInlineDv']}"

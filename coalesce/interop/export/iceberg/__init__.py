@@ -1,0 +1,1 @@
+"""Iceberg's metadata, version 2."""
