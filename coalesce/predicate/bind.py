@@ -2,13 +2,13 @@
 
 Names resolve as Spark resolves them. A literal becomes what Spark 4, in ANSI mode, would compare the column with, said
 in the column's own type (`coercion.py` finds the common type, `own_type.py` the place of the literal in the column's).
-Where that is not certain to be exact, and wherever Spark would refuse or fail, the condition becomes Opaque: the file
-is kept, and Spark has the last word.
+Where that is no range of the column's values, the condition is computed (`scalar/`); where that is not certain to be
+what Spark makes of it, and wherever Spark would refuse, it becomes Opaque: the file is kept, and Spark has the last
+word.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby, pairwise
@@ -27,10 +27,9 @@ from coalesce.model.types import (
     Value,
     is_atomic,
 )
-from coalesce.model.values import integer_range, order_key, values_of
+from coalesce.model.values import integer_range, values_of
 from coalesce.predicate import render
 from coalesce.predicate.coercion import cast_value, common_type
-from coalesce.predicate.encoding import successor
 from coalesce.predicate.expr import (
     FALSE,
     NULL,
@@ -43,7 +42,6 @@ from coalesce.predicate.expr import (
     Condition,
     Constant,
     Expr,
-    InRange,
     InSet,
     IsNull,
     Literal,
@@ -62,7 +60,8 @@ from coalesce.predicate.expr import (
 )
 from coalesce.predicate.mistakes import mistake_in, unknown_name, unquoted_date
 from coalesce.predicate.names import parts_of
-from coalesce.predicate.own_type import Cut, cutter, ordinal_range, value_at, widens
+from coalesce.predicate.own_type import cutter, ordinal_range, widens
+from coalesce.predicate.ranges import Ranges, with_prefix
 from coalesce.predicate.scalar.catalogue import bind_operand
 from coalesce.predicate.scalar.evaluate import evaluate
 from coalesce.predicate.scalar.evaluated import spread
@@ -226,13 +225,13 @@ class _Binder:
                 common = common_type(common, literal_type)
         return common
 
-    def _ranges(self, target: _Target, common: AtomicType) -> "_Ranges | None":
+    def _ranges(self, target: _Target, common: AtomicType) -> Ranges | None:
         column = target.reference
         casts = (*target.casts, common)
         if all(type_ == column.type for type_ in casts) and ordinal_range(column.type) is None:
-            return _Ranges(column, None)
+            return Ranges(column, None)
         cut = cutter(column.type, casts, self.time_zone)
-        return None if cut is None else _Ranges(column, cut)
+        return None if cut is None else Ranges(column, cut)
 
     # --- names --------------------------------------------------------------------------------------------------
 
@@ -340,100 +339,6 @@ def _is_constant_to_spark(type_: AtomicType, operator: Operator, literal: Litera
         return False
     least, greatest = integer_range(INT64)
     return not least <= literal.value <= greatest
-
-
-# --- comparisons as ranges --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranges:
-    """Comparisons of a column with values of a common type; `cut` is None for text and binary, compared as they are."""
-
-    column: Reference
-    cut: Callable[[Value], Cut] | None
-
-    def compared(self, operator: Operator, value: Value) -> Bound:
-        """`column operator value`."""
-        equal = self._equal(value)
-        match operator:
-            case Operator.EQ:
-                return equal
-            case Operator.NE:
-                return Not(equal)
-            case Operator.NULL_SAFE_EQ:
-                return And((Not(IsNull(self.column)), equal))
-        if isinstance(equal, InSet) and equal.values:
-            return self._beyond(operator, equal.values[0])
-        cut = self._cut(value)
-        if operator in (Operator.LT, Operator.LE):
-            return self._below(cut.first_not_below if operator is Operator.LT else cut.first_above)
-        return self._from(cut.first_not_below if operator is Operator.GE else cut.first_above)
-
-    def equal_to_any(self, values: Iterable[Value]) -> list[Expr]:
-        """`column = value` for any of them: one set, and a range for each value that several column values round to."""
-        single: dict[object, Value] = {}
-        ranges: dict[InRange, None] = {}
-        type_ = self.column.type
-        for value in values:
-            equal = self._equal(value)
-            if isinstance(equal, InSet):
-                for own in equal.values:
-                    single.setdefault(order_key(type_, own), own)
-            else:
-                ranges[equal] = None
-        in_order = [single[key] for key in sorted(single)]  # type: ignore[type-var]
-        return [InSet(self.column, tuple(in_order)), *ranges] if in_order or not ranges else list(ranges)
-
-    def _cut(self, value: Value) -> Cut:
-        assert self.cut is not None
-        return self.cut(value)
-
-    def _equal(self, value: Value) -> InSet | InRange:
-        if self.cut is None:
-            return InSet(self.column, (value,))
-        cut = self.cut(value)
-        first, count = cut.first_not_below, cut.first_above - cut.first_not_below
-        if count <= 1:
-            return InSet(self.column, tuple(self._value(first + i) for i in range(count)))
-        return InRange(self.column, self._value(first), True, self._value(cut.first_above - 1), True)
-
-    def _beyond(self, operator: Operator, own: Value) -> Bound:
-        """A comparison with one of the column's own values."""
-        inclusive = operator in (Operator.LE, Operator.GE)
-        if operator in (Operator.LT, Operator.LE):
-            return InRange(self.column, None, False, own, inclusive)
-        return InRange(self.column, own, inclusive, None, False)
-
-    def _below(self, ordinal: int) -> Bound:
-        least, greatest = self._bounds()
-        if ordinal <= least:
-            return InSet(self.column, ())
-        if ordinal > greatest:
-            return Not(InSet(self.column, ()))
-        return InRange(self.column, None, False, self._value(ordinal), False)
-
-    def _from(self, ordinal: int) -> Bound:
-        least, greatest = self._bounds()
-        if ordinal > greatest:
-            return InSet(self.column, ())
-        if ordinal <= least:
-            return Not(InSet(self.column, ()))
-        return InRange(self.column, self._value(ordinal), True, None, False)
-
-    def _bounds(self) -> tuple[int, int]:
-        bounds = ordinal_range(self.column.type)
-        assert bounds is not None
-        return bounds
-
-    def _value(self, ordinal: int) -> Value:
-        return value_at(self.column.type, ordinal)
-
-
-def with_prefix(column: Reference, prefix: str) -> Bound:
-    """The column starts with `prefix`: a range up to the next text that does not."""
-    if not prefix:
-        return Not(InSet(column, ()))
-    return InRange(column, prefix, True, successor(prefix), False)
 
 
 def folded(value: Call) -> Constant | None:

@@ -28,6 +28,7 @@ from coalesce.model.types import (
 )
 from coalesce.model.values import from_python, integer_range, plain
 from coalesce.predicate.expr import (
+    FALSE,
     And,
     Calculation,
     Column,
@@ -47,10 +48,11 @@ from coalesce.predicate.expr import (
 from coalesce.predicate.mistakes import unknown_function
 from coalesce.predicate.names import dotted, parts_of
 from coalesce.predicate.render import operand_sql
-from coalesce.predicate.scalar.catalogue import columns_in, is_known
+from coalesce.predicate.scalar.catalogue import columns_in, depth_of, is_known
 from coalesce.predicate.scalar.nodes import Interval
 from coalesce.predicate.sql.literals import type_of_decimal
 from coalesce.predicate.sql.typenames import named_type
+from coalesce.predicate.tree import MAX_DEPTH
 
 PythonLiteral = str | int | float | Decimal | bool | bytes | date | datetime | None
 
@@ -169,6 +171,8 @@ class Term:
         if len(values) == 1 and (is_series(values[0]) or isinstance(values[0], Set)):
             given = values[0]
         listed = tuple(_operand(value) for value in given)
+        if not listed:
+            return FALSE  # of an empty list Spark says FALSE, of NULL too
         literals = tuple(value for value in listed if isinstance(value, Literal))
         if isinstance(self.operand, Column) and len(literals) == len(listed):
             return Membership(self.operand, literals)
@@ -356,6 +360,10 @@ Comparable = PythonLiteral | timedelta | Term
 def condition(function: str, *operands: Operand) -> Condition:
     """A condition that is computed from operands."""
     value = Calculation(function, operands)
+    if depth_of(value) > MAX_DEPTH:
+        raise PredicateError(
+            f"a value is computed in more than {MAX_DEPTH} steps, one of the other; write a shorter one."
+        )
     text = operand_sql(value)
     return Condition(value, text, Opaque(text, frozenset(dotted(column.parts) for column in columns_in(value))))
 

@@ -65,7 +65,7 @@ def outcomes_of(asked: Computed, extents: Mapping[int, Extent | None], count: in
     for column in asked.columns:
         extent = extents.get(column.id)
         known &= False if extent is None else extent.known
-    if bool(known.all()):
+    if count and bool(known.all()):
         return _computed(asked, extents, count)
     outcomes = _between(asked.value, extents, count)
     if bool(known.any()):
@@ -196,7 +196,8 @@ def _call_extent(call: Call, extents: Mapping[int, Extent | None], count: int) -
             bounded &= ~end.unsure
     low, high = spread(lower.values, count), spread(upper.values, count)
     bounded &= ~is_null(low) & ~is_null(high)
-    return Extent(low, high, may_be_null, may_be_value, bounded, exact)
+    # What is NULL or unsure at an end may be NULL before it, too: try_cast, and CAST without ANSI mode.
+    return Extent(low, high, may_be_null | ~bounded, may_be_value, bounded, exact)
 
 
 def _compared(operator: str, type_: AtomicType, one: Extent, other: Extent) -> Outcomes:

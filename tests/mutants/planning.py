@@ -110,8 +110,8 @@ MUTANTS = (
     Mutant(
         name="outcomes: OR is FALSE if one side is",
         file="coalesce/predicate/outcomes.py",
-        old="any_: Outcomes = (either & TRUE) | (a & b & FALSE)",
-        new="any_: Outcomes = (a & b & TRUE) | (a & b & FALSE)",
+        old="found: Outcomes = (either & TRUE) | (a & b & FALSE)",
+        new="found: Outcomes = (a & b & TRUE) | (a & b & FALSE)",
         tests=(OUTCOMES,),
         seen="alternatives find only the rows that satisfy both",
     ),

@@ -19,7 +19,7 @@ from coalesce.model.types import (
     StructType,
 )
 from coalesce.model.values import order_key
-from coalesce.predicate.bind import bind, with_prefix
+from coalesce.predicate.bind import bind
 from coalesce.predicate.coercion import cast_value, common_type
 from coalesce.predicate.expr import (
     FALSE,
@@ -40,6 +40,7 @@ from coalesce.predicate.expr import (
     Operator,
     Or,
 )
+from coalesce.predicate.ranges import with_prefix
 from coalesce.predicate.render import to_sql
 from coalesce.predicate.scalar.nodes import Reference
 from coalesce.predicate.sql.parse import parse

@@ -73,6 +73,18 @@ def unknown_functions(operand: Operand) -> Iterator[str]:
             yield from unknown_functions(argument)
 
 
+def depth_of(operand: Operand) -> int:
+    """How many functions stand inside each other in a written value; without recursion, for there may be many."""
+    deepest = 0
+    todo: list[tuple[Operand, int]] = [(operand, 1)]
+    while todo:
+        one, depth = todo.pop()
+        deepest = max(deepest, depth)
+        if isinstance(one, Calculation):
+            todo.extend((argument, depth + 1) for argument in one.arguments)
+    return deepest
+
+
 def columns_in(operand: Operand) -> Iterator[Column]:
     """The columns a written value reads."""
     match operand:

@@ -4,16 +4,18 @@ As in Spark, NaN equals itself and is above every number, -0.0 is 0.0, and text 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.columns import Mask, column_from, flags
 from coalesce.model.types import FLOATING
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, sure
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, sure, united
 from coalesce.predicate.scalar.nodes import Call
+
+_FEW: Final = 8  # values that are as well compared one by one
 
 # The two outcomes that a value can have at a place, each with NULL and what is unsure left out.
 _True = Mask
@@ -75,20 +77,11 @@ def _null_safe_equal(call: Call, arguments: Sequence[Evaluated], count: int) -> 
     left, right = arguments
     left_null, right_null = nulls(left.values, count), nulls(right.values, count)
     equal = flags(spread(pc.fill_null(_is_equal(call, left.values, right.values), False), count))
-    return _united(column_from((equal & ~left_null & ~right_null) | (left_null & right_null)), arguments)
+    return united(column_from((equal & ~left_null & ~right_null) | (left_null & right_null)), arguments)
 
 
 def _is_null(_: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
-    return _united(column_from(nulls(arguments[0].values, count)), arguments)
-
-
-def _united(values: Datum, arguments: Sequence[Evaluated]) -> Evaluated:
-    """Values that are unsure where any argument is."""
-    unsure = [a.unsure for a in arguments if a.unsure is not None]
-    if not unsure:
-        return Evaluated(values)
-    why = next(a.why for a in arguments if a.unsure is not None)
-    return Evaluated(values, reduce(np.logical_or, unsure), why)
+    return united(column_from(nulls(arguments[0].values, count)), arguments)
 
 
 # --- lists ---------------------------------------------------------------------------------------------------------
@@ -96,9 +89,31 @@ def _united(values: Datum, arguments: Sequence[Evaluated]) -> Evaluated:
 
 def _in(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     """`first IN (others)`: as many comparisons with OR between them."""
-    value = arguments[0]
-    compared = [_united(_is_equal(call, value.values, other.values), (value, other)) for other in arguments[1:]]
-    return _or(call, compared, count)
+    value, others = arguments[0], arguments[1:]
+    fixed = [other.values for other in others if _is_fixed(other)]
+    if len(fixed) <= _FEW or _floating(call):  # a hash would tell -0.0 from 0.0
+        return _or(call, [_equals(call, value, other) for other in others], count)
+    compared = [_equals(call, value, other) for other in others if not _is_fixed(other)]
+    return _or(call, [*compared, _among(value, fixed, count)], count)
+
+
+def _is_fixed(value: Evaluated) -> bool:
+    return isinstance(value.values, pa.Scalar) and value.unsure is None
+
+
+def _equals(call: Call, value: Evaluated, other: Evaluated) -> Evaluated:
+    return united(_is_equal(call, value.values, other.values), (value, other))
+
+
+def _among(value: Evaluated, listed: list[pa.Scalar], count: int) -> Evaluated:
+    """The same of many values that are fixed, looked up at once; NULL among them leaves open what is not found."""
+    column = spread(value.values, count)
+    known = [one for one in listed if one.is_valid]
+    found = flags(pc.is_in(column, value_set=pa.array(known, column.type)))
+    open_ = nulls(column, count)
+    if len(known) < len(listed):
+        open_ = open_ | ~found
+    return united(column_from(found, open_), (value,))
 
 
 # --- AND, OR, NOT ----------------------------------------------------------------------------------------------------
@@ -141,11 +156,11 @@ def _sides(argument: Evaluated, count: int) -> tuple[_True, _False]:
 def _decided(is_true: Mask, is_false: Mask, arguments: Sequence[Evaluated]) -> Evaluated:
     """TRUE, FALSE or NULL; unsure where a part is and the others leave it open."""
     open_ = ~(is_true | is_false)
-    united = _united(column_from(is_true, open_), arguments)
-    if united.unsure is None:
-        return united
-    unsure = united.unsure & open_
-    return Evaluated(united.values, unsure, united.why) if bool(unsure.any()) else Evaluated(united.values)
+    found = united(column_from(is_true, open_), arguments)
+    if found.unsure is None:
+        return found
+    unsure = found.unsure & open_
+    return Evaluated(found.values, unsure, found.why) if bool(unsure.any()) else Evaluated(found.values)
 
 
 KERNELS: Final[Mapping[str, Callable[[Call, Sequence[Datum], int], Evaluated]]] = {

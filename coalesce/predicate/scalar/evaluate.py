@@ -15,7 +15,7 @@ from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import Mask
 from coalesce.model.values import column_of
 from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, united
 from coalesce.predicate.scalar.nodes import Call, Fixed, Reference, Scalar
 
 Kernel = Callable[[Call, Sequence[Datum], int], Evaluated]
@@ -69,7 +69,7 @@ def monotone(call: Call) -> tuple[int, ...] | None:
 def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     """A kernel that is NULL where an argument is, and says nothing where an argument is unsure."""
     if any(isinstance(a.values, pa.Scalar) and not a.values.is_valid for a in arguments):
-        return Evaluated(pa.scalar(None, arrow_type(call.type)))
+        return united(pa.scalar(None, arrow_type(call.type)), arguments)
     computed = kernel(call, [argument.values for argument in arguments], count)
     unsure: Mask | None = computed.unsure
     why = computed.why

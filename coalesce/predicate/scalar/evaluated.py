@@ -5,7 +5,9 @@ a text that is no number), and where only Spark's own tables could tell (summer 
 keeps what it is not sure of; whoever filters rows says why it cannot.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -46,3 +48,12 @@ def nulls(datum: Datum, count: int) -> Mask:
 def spread(datum: Datum, count: int) -> pa.Array:
     """The same as a column."""
     return pa.repeat(datum, count) if isinstance(datum, pa.Scalar) else datum
+
+
+def united(values: Datum, arguments: Sequence[Evaluated]) -> Evaluated:
+    """Values that are unsure where any argument is."""
+    unsure = [a.unsure for a in arguments if a.unsure is not None]
+    if not unsure:
+        return Evaluated(values)
+    why = next(a.why for a in arguments if a.unsure is not None)
+    return Evaluated(values, reduce(np.logical_or, unsure), why)

@@ -93,7 +93,12 @@ KERNELS: Final[Mapping[str, Kernel]] = {"moved": columnar(_move)}
 
 
 def monotone(call: Call) -> tuple[int, ...] | None:
-    """With the argument, where clocks are never set back, or only time passes."""
+    """With the argument, where clocks are never set back, or only time passes.
+
+    A month after the 30th at 23:00 may come after a month after the 31st at 01:00: the day is cut, the time is not.
+    """
     months, passing, time_zone = call.settings
-    plain = call.type == TIMESTAMP_NTZ or (not months and abs(int(passing)) < DAY)
+    if months:
+        return None
+    plain = call.type == TIMESTAMP_NTZ or abs(int(passing)) < DAY
     return (1,) if plain or temporal.fixed_offset(str(time_zone)) is not None else None

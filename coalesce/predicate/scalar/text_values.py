@@ -24,9 +24,11 @@ def right(text: str, length: int) -> str | Unsure:
     return substring(text, -length, _GREATEST) if length > 0 else ""
 
 
-def replace(text: str, searched: str, put: str) -> str:
+def replace(text: str, searched: str, put: str) -> str | Unsure:
     """With every `searched` replaced; nothing is not replaced by anything."""
-    return text.replace(searched, put) if searched else text
+    if not searched:
+        return text
+    return UNSURE if len(text) + text.count(searched) * len(put) > _LONG else text.replace(searched, put)
 
 
 def instr(text: str, searched: str) -> int:

@@ -10,11 +10,13 @@ from coalesce.errors import PredicateError
 from coalesce.predicate.expr import Calculation, Column, Condition, Opaque
 from coalesce.predicate.mistakes import unknown_function
 from coalesce.predicate.names import dotted
-from coalesce.predicate.scalar.catalogue import columns_in, unknown_functions
+from coalesce.predicate.scalar.catalogue import columns_in, depth_of, unknown_functions
 from coalesce.predicate.sql.lexer import Tokens
+from coalesce.predicate.tree import MAX_DEPTH
 
 _MAX_NESTING: Final = 15
 _MAX_PREFIXES: Final = 40
+_TOO_DEEP: Final = "it is nested too deep to be read here"
 _PREFIXES: Final = frozenset({"-", "+", "~", "!", "NOT"})
 
 # Operators that cannot start, or end, a condition.
@@ -34,10 +36,12 @@ def computed(tokens: Tokens, start: int, end: int, time_zone: str, names: tuple[
 
     _refuse_fragments(tokens, start, end)
     if _beyond_sqlglot(tokens, start, end):
-        return Opaque(tokens.slice(start, end), names=names)
+        return Opaque(tokens.slice(start, end), names=names, hint=_TOO_DEEP)
     value = structure.operand_of(tokens, start, end, time_zone)
     if not isinstance(value, Calculation):
         return kept(tokens, start, end, names)
+    if depth_of(value) > MAX_DEPTH:
+        return kept(tokens, start, end, names, _TOO_DEEP)
     unknown = next(unknown_functions(value), None)
     if unknown is not None:
         return kept(tokens, start, end, names, unknown_function(unknown))
@@ -67,7 +71,7 @@ def _beyond_sqlglot(tokens: Tokens, start: int, end: int) -> bool:
             closings.pop()
         if index in tokens.partner:
             closings.append(tokens.partner[index])
-        prefixes += tokens.words[index] in _PREFIXES
+        prefixes += tokens.words[index] in _PREFIXES and tokens.starts_operand(index, start)
         if len(closings) > _MAX_NESTING or prefixes > _MAX_PREFIXES:
             return True
     return False

@@ -1,7 +1,8 @@
 """A bound predicate as a Spark column, exact in all three outcomes; and one of Spark's conditions, bound."""
 
+import re
 from functools import reduce
-from typing import assert_never
+from typing import Any, Final, assert_never
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
@@ -12,9 +13,13 @@ from coalesce.predicate.bind import bind
 from coalesce.predicate.expr import And, Bound, Computed, Constant, InBuckets, InRange, InSet, IsNull, Not, Opaque, Or
 from coalesce.predicate.names import quoted
 from coalesce.predicate.render import to_sql
+from coalesce.predicate.scalar.catalogue import names
 from coalesce.predicate.sql.parse import opaque, parse
+from coalesce.spark.jvm.catalyst import jvm
 from coalesce.spark.jvm.values import END
 from coalesce.spark.translate.transforms import component
+
+_CALLED: Final = re.compile(r"(\w+)\s*\(")
 
 
 def condition(session: SparkSession, predicate: Bound) -> Column:
@@ -29,10 +34,30 @@ def condition(session: SparkSession, predicate: Bound) -> Column:
         case InBuckets(column, transform, buckets):
             # The only leaf that SQL has no words for.
             return component(session, transform, column.type, F.col(quoted(column.name))).isin(list(buckets))
-        case Constant() | Opaque() | Computed() | IsNull() | InSet() | InRange():
+        case Computed(text=text):
+            _refuse_own_functions(session, text)
+            return F.expr(text)
+        case Constant() | Opaque() | IsNull() | InSet() | InRange():
             return F.expr(to_sql(predicate))
         case _:
             assert_never(predicate)
+
+
+def _refuse_own_functions(session: SparkSession, text: str) -> None:
+    """Refuse a condition that this session would understand otherwise than a plan does."""
+    known = set(names())
+    called = {word.lower() for word in _CALLED.findall(text)} & known
+    registry: Any = session._jsparkSession.sessionState().functionRegistry()
+    catalyst: Any = jvm(session).org.apache.spark.sql.catalyst
+    builtin = catalyst.analysis.FunctionRegistry.builtin()
+    for name in sorted(called):
+        own, spark_s = (r.lookupFunction(catalyst.FunctionIdentifier(name)) for r in (registry, builtin))
+        if own.isDefined() and spark_s.isDefined() and own.get().getClassName() != spark_s.get().getClassName():
+            raise PredicateError(
+                f"this session has a function of its own called {name!r}, by which the condition means something else "
+                "than to a plan; register it under another name.",
+                text,
+            )
 
 
 def bound_from(zoned: str, schema: Schema) -> Bound | None:

@@ -129,7 +129,9 @@ _FUNCTIONS: Mapping[str, Sequence[Make]] = {
         _of("year({0})", "date"), _of("month({0})", "date"),
         _of("day({0})", "timestamp"), _of("hour({0})", "timestamp"),
         _of("datediff({0}, {1})", "date", "date"), _of("unix_date({0})", "date"), _of("CAST({0} AS BIGINT)", "integer"),
-        _of("TRY_CAST({0} AS INT)", "text"), _of("floor({0})", "decimal"), _of("CAST({0} AS INT)", "boolean"),
+        _of("TRY_CAST({0} AS INT)", "text"), _of("TRY_CAST({0} AS TINYINT)", "integer"),
+        _of("try_add({0}, {1})", "integer", "integer"), _of("try_multiply({0}, {1})", "integer", "integer"),
+        _of("floor({0})", "decimal"), _of("CAST({0} AS INT)", "boolean"),
     ),
     "decimal": (
         *(_of(f"({{0}} {operator} {{1}})", "decimal", "decimal") for operator in ("+", "-", "*", "/", "%")),
@@ -156,7 +158,8 @@ _FUNCTIONS: Mapping[str, Sequence[Make]] = {
     ),
     "timestamp": (
         _unit("date_trunc({0}, {1})", "timestamp"), _of("({0} + INTERVAL 1 HOUR)", "timestamp"),
-        _of("({0} - INTERVAL 1 DAY)", "timestamp"), _of("CAST({0} AS TIMESTAMP)", "date"),
+        _of("({0} - INTERVAL 1 DAY)", "timestamp"), _of("({0} + INTERVAL 1 MONTH)", "timestamp"),
+        _of("CAST({0} AS TIMESTAMP)", "date"),
     ),
     "clock": (_of("({0} + INTERVAL 1 HOUR)", "clock"), _of("CAST({0} AS TIMESTAMP_NTZ)", "date")),
     "boolean": (

@@ -1,0 +1,92 @@
+"""What is known of computed values between bounds: never less than brute force finds, NULL included."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import coalesce
+from coalesce import col
+
+ROWS = pa.table(
+    {
+        "n": pa.array([1, 5, 1000, None], pa.int64()),
+        "ts": pa.array(
+            [
+                datetime(2021, 1, 28, tzinfo=UTC),
+                datetime(2021, 1, 30, 23, tzinfo=UTC),
+                datetime(2021, 1, 31, 1, tzinfo=UTC),
+                None,
+            ],
+            pa.timestamp("us", "UTC"),
+        ),
+        "s": ["x", "y", "z", None],
+    }
+)
+
+
+def written(where: Path) -> coalesce.Table:
+    """A table of one file, of which only bounds are known."""
+    table = coalesce.create(where / "t", ROWS.schema)
+    table.append(ROWS)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ("try_cast(n AS TINYINT) IS NULL", 2),
+        ("try_cast(n AS TINYINT) IS NOT NULL", 2),
+        ("try_cast(n AS TINYINT) <=> NULL", 2),
+        ("try_add(n, 9223372036854775000L) IS NULL", 2),
+        ("try_multiply(n, 9223372036854775807L) <=> NULL", 3),
+        ("ts + INTERVAL 1 MONTH > TIMESTAMP '2021-02-28 12:00:00'", 1),
+        ("ts + INTERVAL 1 MONTH <= TIMESTAMP '2021-02-28 12:00:00'", 2),
+        ("n + 1 IN (2, 6, 3, 4, 5, 7, 8, 9, 10, 11, 12)", 2),
+        ("n + 1 NOT IN (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13)", 2),
+        ("n + 1 NOT IN (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, NULL)", 0),
+        ("n + " * 60 + "n > 61", 2),
+    ],
+)
+def test_bounds_never_hide_rows(tmp_path: Path, where: str, count: int) -> None:
+    """A value may be NULL between two ends that are not, and come back before it: rows are found, and only those go."""
+    table = written(tmp_path)
+    assert table.count(where) == count
+    assert table.scan(where).to_arrow().num_rows == count
+    table.delete(where)
+    assert table.count() == ROWS.num_rows - count
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "(repeat('a', 20000000) <> s) IS NULL",
+        "replace('a', 'a', repeat('a', 20000000)) <> s",
+        "upper('\U00010d50') <> s",
+    ],
+)
+def test_a_fixed_value_that_is_unsure_is_not_null(tmp_path: Path, where: str) -> None:
+    """It makes the condition one that cannot be answered, and nothing is removed by it."""
+    table = written(tmp_path)
+    for ask in (table.count, table.delete):
+        with pytest.raises(coalesce.CoalesceError):
+            ask(where)
+    assert table.refresh().version == 1
+
+
+def test_texts_that_would_fill_the_memory(tmp_path: Path) -> None:
+    """They are not made."""
+    table = written(tmp_path)
+    with pytest.raises(coalesce.CoalesceError, match="very long"):
+        table.count("replace(repeat(s, 100000), 'x', repeat(s, 1000000)) = 'a'")
+
+
+def test_values_of_values_end_somewhere(tmp_path: Path) -> None:
+    """A long chain in Python is refused with a sentence, where Python itself would give up."""
+    term = col("n")
+    for _ in range(600):
+        term = term + 1
+    with pytest.raises(coalesce.PredicateError, match="more than 100 steps"):
+        term > 5  # noqa: B015 - the comparison is what fails
+    assert written(tmp_path).count((col("n") + 1).isin([])) == 0
