@@ -41,6 +41,7 @@ class Found:
 
     candidates: Sequence[Candidate]
     left_out: Sequence[LeftOut]
+    own: Sequence[str] = ()  # files that are called as the writers of a table of ours call theirs
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,10 +57,13 @@ class Found:
 
 def find_files(storage: Storage) -> Found:
     """Every file below the root."""
-    candidates, left_out = [], []
+    candidates, left_out, own = [], [], []
     for file in storage.list(""):
         segments = file.path.split("/")
-        if is_own(file.path) or segments[0] in _OURS:
+        if segments[0] in _OURS:
+            continue
+        if is_own(file.path):
+            own.append(file.path)
             continue
         _check_path(file.path, storage.root)
         hidden = next((s for s in segments if _is_hidden(s)), None)
@@ -69,7 +73,7 @@ def find_files(storage: Storage) -> Found:
             left_out.append(LeftOut(file.path, "it is empty"))
         else:
             candidates.append(_candidate(file, segments[:-1]))
-    return Found(candidates, left_out)
+    return Found(candidates, left_out, own)
 
 
 def _check_path(path: str, root: str) -> None:

@@ -10,6 +10,7 @@ from coalesce.interop.adopt.entries import entry_of, holds_all, scanned
 from coalesce.interop.adopt.footers import Footer, read_footers
 from coalesce.interop.adopt.foreign import make_spec
 from coalesce.interop.adopt.new_version import first_version, with_columns
+from coalesce.interop.adopt.own_names import check_names
 from coalesce.interop.adopt.packing import packing_of
 from coalesce.interop.adopt.survey import PARQUET, Asked, LeftOut, Seen, Survey, some
 from coalesce.model.schema import Schema
@@ -23,6 +24,8 @@ from coalesce.storage.base import Storage
 def survey_directory(storage: Storage, asked: Asked, base: Version | None, known: Mapping[str, Seen]) -> Survey:
     """What lies in a directory; of files that were not `known` as they are, everything."""
     found = find_files(storage)
+    if base is None:  # later, they are what the table has written itself
+        check_names(storage.root, found.own)
     if base is None and not found.candidates:
         raise TableNotFound(f"there is nothing to adopt at {storage.root}: no Parquet file lies there, nor below.")
     listed = {c.file.path: Seen(c.file.size, c.file.modified_ms) for c in found.candidates}

@@ -13,15 +13,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coalesce.errors import CorruptMetadata, FileMissing
 from coalesce.interop.adopt.survey import Seen
 from coalesce.manifest.paths import ADOPTED
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
+from coalesce.table.maintain.adopted import SEPARATOR, adopted_files
 from coalesce.table.properties import ADOPTED_FILES, ADOPTED_FROM
 
 _COLUMNS: Final = pa.schema([("path", pa.string()), ("bytes", pa.int64()), ("modified_ms", pa.int64())])
-_SEPARATOR: Final = " sha256:"
 
 
 def source_of(version: Version) -> str | None:
@@ -31,14 +30,7 @@ def source_of(version: Version) -> str | None:
 
 def read_ledger(storage: Storage, version: Version) -> dict[str, Seen]:
     """The files that the source had at the last adoption."""
-    path, _, digest = version.properties[ADOPTED_FILES].partition(_SEPARATOR)
-    try:
-        data = storage.read(path)
-    except FileMissing as error:
-        raise CorruptMetadata(path, "the list of adopted files is missing; restore it from a backup.") from error
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise CorruptMetadata(path, "the list of adopted files is damaged; restore it from a backup.")
-    table = pq.read_table(pa.BufferReader(data))
+    table = adopted_files(storage, version)
     columns = (table.column(name).to_pylist() for name in _COLUMNS.names)
     return {name: Seen(size, modified) for name, size, modified in zip(*columns, strict=True)}
 
@@ -53,5 +45,5 @@ def write_ledger(storage: Storage, kind: str, files: Mapping[str, Seen]) -> tupl
     data = sink.getvalue().to_pybytes()
     path = f"{ADOPTED}/{uuid4().hex}.parquet"
     storage.put_if_absent(path, data)
-    named = f"{path}{_SEPARATOR}{hashlib.sha256(data).hexdigest()}"
+    named = f"{path}{SEPARATOR}{hashlib.sha256(data).hexdigest()}"
     return path, {ADOPTED_FROM: kind, ADOPTED_FILES: named}

@@ -14,6 +14,7 @@ from typing import Final
 from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError, TableNotFound
 from coalesce.interop.adopt.ledger import read_ledger, source_of, write_ledger
 from coalesce.interop.adopt.new_version import OPERATION
+from coalesce.interop.adopt.own_names import check_names
 from coalesce.interop.adopt.result import AdoptResult
 from coalesce.interop.adopt.survey import PARQUET, Asked, Seen, Survey, some
 from coalesce.model.datafile import DataFile
@@ -58,6 +59,7 @@ class Adoption:
     def _first(self) -> AdoptResult | None:
         """Version 0, with everything that is there; None if there is a table by now."""
         survey = self.look(self.asked, None, {})
+        check_names(self.storage.root, survey.listed)
         begun: list[str] = []
         try:
             version = self._written(survey, begun)
@@ -113,6 +115,7 @@ class Adoption:
             raise InvalidArgument(
                 f"the table at {self.storage.root} was adopted from {kind}, and what is there now is {survey.kind}."
             )
+        check_names(self.storage.root, survey.listed.keys() - known.keys())
         held = {f.path: f for f in core.plan(TRUE).files if f.path in known}
         new = _new(survey, known, held)
         vanished = [file for path, file in held.items() if path not in survey.listed]

@@ -15,6 +15,7 @@ from coalesce.manifest.paths import version_path
 from coalesce.model.version import ManifestRef, Version
 from coalesce.storage.base import Storage, StoredFile
 from coalesce.table.commit.log import Log, why_missing
+from coalesce.table.maintain.adopted import SEPARATOR, adopted_files
 from coalesce.table.maintain.exported import EXPORTS, kept_manifests
 from coalesce.table.properties import ADOPTED_FILES
 
@@ -25,16 +26,24 @@ _HELD: Final = 256  # manifests whose paths are in memory at once
 def unused(storage: Storage, log: Log, head: Version, files: Sequence[StoredFile]) -> list[StoredFile]:
     """Those of some files that neither a version retained by `head`, the newest, nor an export names.
 
+    What the table was adopted from is not among them, even if no version has it any more: it belongs to others.
+
     Names count as the same if a file system could take them for the same: some do not tell upper from lower case, and
     some spell letters with accents in their own way.
     """
     asked = {_folded(file.path) for file in files}
     used: set[str] = set()
+    lists: dict[str, Version] = {}
     manifests: dict[tuple[str, str], tuple[ManifestRef, Version | None]] = {}
     for version in _retained(log, head):
         for ref in version.manifests:
             manifests.setdefault((ref.path, ref.digest), (ref, version))
-        used.add(_folded(version.properties.get(ADOPTED_FILES, "").partition(" ")[0]))
+        named = version.properties.get(ADOPTED_FILES)
+        if named is not None:
+            lists.setdefault(named, version)
+    for named, version in lists.items():
+        used.add(_folded(named.partition(SEPARATOR)[0]))
+        used.update(asked.intersection(map(_folded, _adopted(storage, version))))
     for ref in kept_manifests(storage):
         manifests.setdefault((ref.path, ref.digest), (ref, None))
     used.update(asked.intersection(_folded(path) for path, _ in manifests))
@@ -56,6 +65,14 @@ def _retained(log: Log, head: Version) -> Iterator[Version]:
         raise
     except VersionNotFound as error:
         raise CorruptMetadata(f"{version_path(0).rpartition('/')[0]}/", f"a version is missing: {error}") from error
+
+
+def _adopted(storage: Storage, version: Version) -> list[str]:
+    try:
+        paths: list[str] = adopted_files(storage, version).column("path").to_pylist()
+    except CorruptMetadata as error:
+        raise why_missing(storage, version) or error from None
+    return paths
 
 
 def _paths(storage: Storage, refs: Sequence[tuple[ManifestRef, Version | None]]) -> Iterator[Sequence[str]]:
