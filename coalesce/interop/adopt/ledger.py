@@ -1,4 +1,4 @@
-"""Which files a table was adopted from: all that the source had when it was last looked at.
+"""Which files a table was adopted from: all that the source had when it was last looked at, or that were let go of.
 
 The files of an adopted table belong to others and stay where they are when the table lets go of them: after a
 compaction, a deletion, an update. What the table has had once, another adoption must not take for new. So each adoption
@@ -29,7 +29,7 @@ def source_of(version: Version) -> str | None:
 
 
 def read_ledger(storage: Storage, version: Version) -> dict[str, Seen]:
-    """The files that the source had at the last adoption."""
+    """The files that the source had at the last adoption, and those that the table has let go of, there or not."""
     table = adopted_files(storage, version)
     columns = (table.column(name).to_pylist() for name in _COLUMNS.names)
     return {name: Seen(size, modified) for name, size, modified in zip(*columns, strict=True)}

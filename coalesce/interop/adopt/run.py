@@ -123,7 +123,8 @@ class Adoption:
         _check_replaced(survey, known, held, new)
         if not new and not vanished:
             return replace(_told(table, survey, (), (), passed), committed=False)
-        path, properties = write_ledger(self.storage, kind, survey.listed)
+        let_go = {path: seen for path, seen in known.items() if path not in held}  # gone for now, they may come back
+        path, properties = write_ledger(self.storage, kind, {**let_go, **survey.listed})
         try:
             for entries in _by_spec(new, survey.version):
                 transaction.adopt_entries(entries)

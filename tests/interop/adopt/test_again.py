@@ -82,6 +82,20 @@ def test_old_files_may_be_cleaned_up(lake: Path) -> None:
     assert done.table.count() == 8
 
 
+def test_what_was_let_go_of_may_vanish_and_come_back(tmp_path: Path) -> None:
+    """Its rows are in files of the table's own, and do not come in a second time."""
+    lay(tmp_path, {"lake/dt=1/f.parquet": pa.table({"n": [1]}), "lake/dt=1/g.parquet": pa.table({"n": [2]})})
+    lake = tmp_path / "lake"
+    coalesce.adopt(lake).table.compact()
+    (lake / "dt=1").rename(tmp_path / "away")
+    for day in (2, 3):  # one adoption after another remembers it
+        lay(lake, {f"dt={day}/h.parquet": pa.table({"n": [day]})})
+        assert coalesce.adopt(lake).files_added == 1
+    (tmp_path / "away").rename(lake / "dt=1")
+    done = coalesce.adopt(lake)
+    assert (done.committed, done.passed_over, done.table.count()) == (False, 2, 4)
+
+
 def test_changed_files_are_refused(lake: Path) -> None:
     """What the table says of a file has to stay true; a copy of the same bytes is no change."""
     data = (lake / "app=a/x.parquet").read_bytes()
