@@ -9,7 +9,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from coalesce.errors import CorruptMetadata, SchemaError, StorageError
+from coalesce.errors import CorruptMetadata, SchemaError, StorageError, UnsupportedFeature
 from coalesce.interop.adopt.survey import LeftOut, some
 from coalesce.manifest.paths import check_data_path
 from coalesce.model.types import DATE, INT32, INT64, STRING, AtomicType, Value
@@ -21,6 +21,7 @@ NULL_NAME: Final = "__HIVE_DEFAULT_PARTITION__"
 
 # What is beside the data on purpose, and not worth a word.
 _OURS: Final = ("_coalesce", "_delta_log")
+_TABLES: Final = {"_coalesce": "a coalesce", "_delta_log": "a Delta"}
 _ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 _INTEGER: Final = re.compile(r"-?\d{1,19}", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -65,15 +66,31 @@ def find_files(storage: Storage) -> Found:
         if is_own(file.path):
             own.append(file.path)
             continue
-        _check_path(file.path, storage.root)
         hidden = next((s for s in segments if _is_hidden(s)), None)
+        _check_not_nested(segments, hidden, storage.root)
         if hidden is not None:
             left_out.append(LeftOut(file.path, f"{hidden!r} is a name of files that are no data, or not finished"))
-        elif file.size == 0:
+            continue
+        _check_path(file.path, storage.root)
+        if file.size == 0:
             left_out.append(LeftOut(file.path, "it is empty"))
         else:
             candidates.append(_candidate(file, segments[:-1]))
     return Found(candidates, left_out, own)
+
+
+def _check_not_nested(segments: Sequence[str], hidden: str | None, root: str) -> None:
+    """Refuse the metadata of a table below the root: by it, rows of files beside may have been deleted long ago."""
+    kind, depth = None, 0
+    if hidden is not None:
+        kind, depth = _TABLES.get(hidden.lower()), segments.index(hidden)
+    elif segments[-1].endswith(".metadata.json") and segments[-2:-1] == ["metadata"]:
+        kind, depth = "an Iceberg", len(segments) - 2
+    if kind is not None and depth > 0:
+        raise UnsupportedFeature(
+            f"{'/'.join(segments[:depth])}/ in {root} is {kind} table of its own, which knows better than a directory "
+            "which of its rows are alive: adopt or open it by itself, and move it elsewhere to adopt what is around it."
+        )
 
 
 def _check_path(path: str, root: str) -> None:

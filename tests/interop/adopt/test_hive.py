@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coalesce
-from coalesce.errors import SchemaError, StorageError, TableNotFound
+from coalesce.errors import SchemaError, StorageError, TableNotFound, UnsupportedFeature
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS
 from coalesce.storage import open_storage
 from tests.interop.adopt.lakes import NULL, digest, lay, rows_of
@@ -292,6 +292,24 @@ def test_names_that_no_entry_may_have(tmp_path: Path) -> None:
     lay(tmp_path / "other", {"back\\slash.parquet": TWO})
     with pytest.raises(StorageError, match="cannot have a file called"):
         coalesce.adopt(tmp_path / "other")
+
+
+def test_a_table_below_is_refused(tmp_path: Path) -> None:
+    """Which of its rows are alive, its own metadata says; what is hidden with its files does not matter."""
+    lay(tmp_path, {"a/x.parquet": TWO, "a/sub/x.parquet": TWO})
+    for kind, name in {
+        "a Delta": "a/sub/_delta_log/00000000000000000000.json",
+        "an Iceberg": "a/sub/metadata/v1.metadata.json",
+        "a coalesce": "a/sub/_coalesce/versions/00000000000000000000.json",
+    }.items():
+        below = tmp_path / name
+        below.parent.mkdir(parents=True)
+        below.write_text("{}")
+        with pytest.raises(UnsupportedFeature, match=rf"a/sub/ in .* is {kind} table of its own.*move it elsewhere"):
+            coalesce.adopt(tmp_path)
+        below.unlink()
+    lay(tmp_path, {".old/sub/x.parquet": TWO, ".old/sub/_coalesce/x.parquet": TWO})
+    assert coalesce.adopt(tmp_path).files_added == 2
 
 
 def test_nothing_to_adopt(tmp_path: Path) -> None:
