@@ -83,7 +83,7 @@ def _field(member: pa.Field, parquet: pq.ParquetSchema, leaf: int, place: str) -
     if at.is_map(type_):
         key, leaf = _field(type_.key_field.with_name("key"), parquet, leaf, f"{place}.key")
         value, leaf = _field(type_.item_field.with_name("value"), parquet, leaf, f"{place}.value")
-        return replace(made, type=MapType(key, value)), leaf
+        return replace(made, type=MapType(replace(key, required=True), value)), leaf  # none is NULL, by Arrow's rule
     if _is_list(type_):
         element, leaf = _field(type_.value_field.with_name("element"), parquet, leaf, f"{place}.element")
         return replace(made, type=ListType(element)), leaf

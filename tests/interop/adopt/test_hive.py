@@ -312,6 +312,20 @@ def test_a_table_below_is_refused(tmp_path: Path) -> None:
     assert coalesce.adopt(tmp_path).files_added == 2
 
 
+def test_maps(tmp_path: Path) -> None:
+    """Their keys are never NULL, at any depth, which Arrow insists on; and files agree with each other on it."""
+    type_ = pa.map_(pa.string(), pa.list_(pa.map_(pa.int32(), pa.string())))
+    rows = pa.table({"m": pa.array([[("a", [[(1, "x")]])], None], type_)})
+    lay(tmp_path, {"x.parquet": rows})
+    table = coalesce.adopt(tmp_path).table
+    assert table.scan().to_arrow().to_pylist() == rows.to_pylist()
+    lay(tmp_path, {"y.parquet": rows})
+    table = coalesce.adopt(tmp_path).table
+    assert table.scan().to_arrow().to_pylist() == rows.to_pylist() * 2
+    table.compact()
+    assert table.count("m IS NULL") == 2
+
+
 def test_nothing_to_adopt(tmp_path: Path) -> None:
     """A sentence, and no directory."""
     for path in (tmp_path, tmp_path / "nowhere"):
