@@ -22,6 +22,7 @@ NULL_NAME: Final = "__HIVE_DEFAULT_PARTITION__"
 # What is beside the data on purpose, and not worth a word.
 _OURS: Final = ("_coalesce", "_delta_log")
 _TABLES: Final = {"_coalesce": "a coalesce", "_delta_log": "a Delta"}
+_POSITIONS: Final = re.compile(r"metadata/deletes/[0-9a-f]{32}\.parquet")  # as exports call them
 _ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 _INTEGER: Final = re.compile(r"-?\d{1,19}", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -74,6 +75,8 @@ def find_files(storage: Storage) -> Found:
         _check_path(file.path, storage.root)
         if file.size == 0:
             left_out.append(LeftOut(file.path, "it is empty"))
+        elif _POSITIONS.fullmatch(file.path):
+            left_out.append(LeftOut(file.path, "an export to Iceberg says there which rows are dead"))
         else:
             candidates.append(_candidate(file, segments[:-1]))
     return Found(candidates, left_out, own)

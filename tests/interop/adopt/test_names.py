@@ -40,18 +40,38 @@ def test_files_called_as_our_own_are_refused_in_a_delta_table(tmp_path: Path) ->
 
 
 def test_vacuum_leaves_alone_what_was_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it is called: the list of adopted files says that it belongs to others."""
-    write = run.write_ledger
-    monkeypatch.setattr(run, "write_ledger", lambda s, k, files: write(s, k, {**files, OURS: files["x.parquet"]}))
-    lay(tmp_path, {"x.parquet": ROW, "y.parquet": ROW})
+    """Whatever it is called, as in a table that was adopted before such names were refused."""
+    monkeypatch.setattr(run, "check_names", lambda *_: None)
+    table = coalesce.create(tmp_path, ROW.schema)
+    table.append(ROW)
+    table.append(ROW)
+    table.export_delta()
+    shutil.rmtree(tmp_path / "_coalesce")
     table = coalesce.adopt(tmp_path).table
-    other = OURS.replace("00000", "00001")
-    lay(tmp_path, {OURS: ROW, other: ROW})
+    adopted = [tmp_path / file.path for file in table.files()]
+    lay(tmp_path, {OURS: ROW})
     table.compact()
     table.expire("0s", keep_last=1, force=True)
-    assert other in table.vacuum("0s", force=True).paths
-    assert (tmp_path / OURS).exists()
+    assert OURS in table.vacuum("0s", force=True).paths  # which a dead writer of the table may have left
+    assert len(adopted) == 2
+    assert all(file.exists() for file in adopted)
     (ledger,) = (tmp_path / "_coalesce/adopted").iterdir()
     ledger.write_bytes(ledger.read_bytes()[:-1])
     with pytest.raises(CorruptMetadata, match="list of adopted files is damaged"):
         table.vacuum("0s", force=True)
+
+
+def test_what_an_export_says_of_dead_rows_is_no_data(tmp_path: Path) -> None:
+    """It lies below the root as Parquet, beside the metadata of Iceberg, when the directory is adopted again."""
+    lay(tmp_path, {f"app={a}/x.parquet": ROW for a in "ab"})
+    table = coalesce.adopt(tmp_path, rule=coalesce.small("app")).table
+    table.compact()
+    table.set_properties({"remove.by": "mark"})
+    table.delete("app = 'a'")
+    table.export_iceberg()
+    (positions,) = (tmp_path / "metadata/deletes").iterdir()
+    lay(tmp_path, {"app=c/x.parquet": ROW})
+    done = coalesce.adopt(tmp_path)
+    assert (done.files_added, done.table.count(), done.table.schema.names) == (1, 2, ("n", "app"))
+    reasons = {file.path: file.reason for file in done.left_out}
+    assert "which rows are dead" in reasons[f"metadata/deletes/{positions.name}"]
