@@ -33,7 +33,7 @@ from coalesce.interop.export.iceberg.metadata import (
     snapshots_to_drop,
     without_lost_specs,
 )
-from coalesce.interop.export.iceberg.state import HINT, VERSION, State, metadata_path, read_state
+from coalesce.interop.export.iceberg.state import HINT, VERSION, State, find_state, metadata_path, read_state
 from coalesce.interop.export.iceberg.stored import StorageIO
 from coalesce.interop.export.iceberg.updates import snapshot_is, without_snapshots
 from coalesce.interop.export.refusals import refuse, unreadable_columns
@@ -66,8 +66,7 @@ class IcebergExporter:
 
     def drop(self, storage: Storage, table_id: str) -> int:
         """Delete what exports have written."""
-        read_state(storage, table_id)
-        return drop_all(storage)
+        return drop_all(storage, find_state(storage, table_id), table_id)
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class _Attempt:
         self._hint(number)
         release(self.source.storage, self.record, before=version.number)
         if gone:
-            clean(self.files, metadata, number)
+            clean(self.files, metadata, number, version.table_id)
         check_still_kept(self.source)
         return self._result(number, manifests, written, began)
 
