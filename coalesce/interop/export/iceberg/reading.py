@@ -1,4 +1,4 @@
-"""Reading back what exports have written: PyIceberg has no one error for a damaged file, here it is `CorruptMetadata`."""
+"""Reading back what exports have written. PyIceberg has many errors for a damaged file, and we have `CorruptMetadata`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
