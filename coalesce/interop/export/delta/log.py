@@ -79,9 +79,7 @@ def read_log(storage: Storage, table_id: str) -> State:
     numbers = [int(m[1]) for f in storage.list(LOG, after) if (m := _COMMIT.fullmatch(f.path)) is not None]
     for number in numbers:
         if number != state.number + 1:
-            raise CorruptMetadata(
-                commit_path(state.number + 1), f"it is missing; {_AGAIN}."
-            )
+            raise CorruptMetadata(commit_path(state.number + 1), f"it is missing; {_AGAIN}.")
         _read_commit(storage, number, state, application)
         state.number = number
     if state.number >= 0:

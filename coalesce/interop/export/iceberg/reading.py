@@ -1,4 +1,4 @@
-"""Reading back what exports have written. PyIceberg has many errors for a damaged file, and we have `CorruptMetadata`."""
+"""Reading back what exports have written: what PyIceberg says of a damaged file becomes `CorruptMetadata`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
