@@ -5,6 +5,7 @@ one is asked for. What they get is a version and its manifests; what they write 
 """
 
 import importlib
+import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ DEAD_ROWS: Final = (MARKED, PURGED, REFUSED)
 USUAL: Final = {ICEBERG: MARKED, DELTA: PURGED}
 
 _HOME: Final = {name: f"coalesce.interop.export.{name}.exporter" for name in FORMATS}
+
+_LOG: Final = logging.getLogger(__name__)
 
 Load = Callable[[Sequence[ManifestRef]], Iterable[ManifestIndex]]
 
@@ -123,14 +126,19 @@ def export_after_commit(source: Callable[[], ExportSource]) -> None:
 
     `source` gives the newest version, which is another one after a purge.
     """
-    committed = source()
+    try:
+        committed = source()
+    except Exception as error:  # noqa: BLE001 - the commit is made, and must not seem to fail
+        _warn(f"a version is committed, but it was not exported: {_said(error)}")
+        return
     for name in automatic(committed.version.properties):
         try:
             export(name, source, ExportOptions(dead_rows=USUAL[name]))
-        except CoalesceError as error:
-            _warn(committed, name, str(error))
-        except Exception as error:  # noqa: BLE001 - of other libraries; the commit is made, and must not seem to fail
-            _warn(committed, name, f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - of other libraries, too
+            _warn(
+                f"version {committed.version.number} of {committed.storage.root} is committed, but it was not exported "
+                f"to {name}, whose readers see an older one: {_said(error)}"
+            )
 
 
 def export(format_: str, source: Callable[[], ExportSource], options: ExportOptions) -> ExportResult:
@@ -141,10 +149,13 @@ def export(format_: str, source: Callable[[], ExportSource], options: ExportOpti
     return found.export(source(), options)
 
 
-def _warn(source: ExportSource, format_: str, reason: str) -> None:
-    warnings.warn(
-        f"version {source.version.number} of {source.storage.root} is committed, but it was not exported to "
-        f"{format_}, whose readers see an older one: {reason}",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, CoalesceError) else f"{type(error).__name__}: {error}"
+
+
+def _warn(text: str) -> None:
+    """Warn; where warnings are made errors, log it instead."""
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except RuntimeWarning:
+        _LOG.warning(text)

@@ -60,8 +60,7 @@ class DeltaExporter:
 
     def drop(self, storage: Storage, table_id: str) -> int:
         """Delete what exports have written."""
-        read_log(storage, table_id)
-        return drop_log(storage)
+        return drop_log(storage, table_id)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,7 +18,10 @@ FEATURE: Final = "coalesceExport"  # of writers; whoever does not know it may re
 TABLE_ID: Final = "coalesce.tableId"
 ENGINE: Final = "coalesce"
 
+_ACTION: Final = (dict, type(None))
+_AGAIN: Final = "drop_export('delta'), and export again"
 _COMMIT: Final = re.compile(rf"{LOG}/([0-9]{{20}})\.json")
+_NUMBERED: Final = re.compile(rf"{LOG}/([0-9]{{20}})\.(json|checkpoint\.parquet)")
 _OWN: Final = re.compile(rf"{LOG}/(?:[0-9]{{20}}\.json|[0-9]{{20}}\.checkpoint\.parquet|_last_checkpoint)")
 
 
@@ -75,9 +79,7 @@ def read_log(storage: Storage, table_id: str) -> State:
     numbers = [int(m[1]) for f in storage.list(LOG, after) if (m := _COMMIT.fullmatch(f.path)) is not None]
     for number in numbers:
         if number != state.number + 1:
-            raise CorruptMetadata(
-                commit_path(state.number + 1), "it is missing; drop_export('delta'), and export again."
-            )
+            raise CorruptMetadata(commit_path(state.number + 1), f"it is missing; {_AGAIN}.")
         _read_commit(storage, number, state, application)
         state.number = number
     if state.number >= 0:
@@ -90,15 +92,22 @@ def _read_commit(storage: Storage, number: int, state: State, application: str) 
     try:
         lines = [json.loads(line) for line in storage.read(path).splitlines() if line.strip()]
     except ValueError as error:
-        raise CorruptMetadata(path, f"it is not a file of Delta's log: {error}.") from error
-    told = [line["commitInfo"] for line in lines if "commitInfo" in line]
+        raise CorruptMetadata(path, f"it is not a file of Delta's log: {error}; {_AGAIN}.") from error
+    if not all(isinstance(line, dict) and all(isinstance(a, _ACTION) for a in line.values()) for line in lines):
+        raise CorruptMetadata(path, f"it is not a file of Delta's log: a line of it is no action; {_AGAIN}.")
+    told = [line["commitInfo"] for line in lines if line.get("commitInfo") is not None]
     if state.number >= 0 and not any(str(info.get("engineInfo", "")).startswith(ENGINE) for info in told):
         raise ExportRefused(
             f"somebody else has written to the Delta export at {storage.root}: {path} is none of ours. Take the rows "
             'over into the table if they are wanted; then drop_export("delta"), and export again.'
         )
-    for line in lines:
-        state.apply(line, application)
+    try:
+        for line in lines:
+            state.apply(line, application)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptMetadata(
+            path, f"it is not a file of Delta's log: an action lacks something, or holds what it cannot; {_AGAIN}."
+        ) from error
 
 
 def _check_own(storage: Storage, state: State, table_id: str) -> None:
@@ -127,13 +136,42 @@ def encoded(actions: Iterable[tuple[str, Action]]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def drop_log(storage: Storage) -> int:
-    """Delete the log, what names its checkpoint first and the oldest commits last: it is never half a table."""
+def drop_log(storage: Storage, table_id: str) -> int:
+    """Delete the log, what names its checkpoint first and the oldest commits last: it is never half a table.
+
+    It need not be whole for that, nor nobody else's on top: whose it is, the first metadata in it says.
+    """
     found: Sequence[str] = [file.path for file in storage.list(LOG) if _OWN.fullmatch(file.path)]
+    if not found:
+        return 0
+    if _first_table_id(storage, found) != table_id:
+        raise ExportRefused(
+            f"nothing in {LOG} at {storage.root} says that it is an export of this table, so nothing was deleted. If "
+            "it is a damaged one, move that directory away, and export again: else it is no export of this table."
+        )
     storage.delete(LAST_CHECKPOINT)
     for path in sorted(found, reverse=True):
         storage.delete(path)
     return len(found)
+
+
+def _first_table_id(storage: Storage, paths: Sequence[str]) -> str | None:
+    """The table that a log says it is an export of, by its first file with metadata that can be read."""
+    for path in sorted(paths):
+        match = _NUMBERED.fullmatch(path)
+        if match is None:
+            continue
+        state = State()
+        with suppress(CorruptMetadata, FileMissing):
+            if match[2] == "json":
+                _read_commit(storage, int(match[1]), state, "")
+            else:
+                for action in read_checkpoint(storage, int(match[1])):
+                    state.apply(action, "")
+        if state.metadata is not None:
+            configuration = state.metadata.get("configuration")
+            return configuration.get(TABLE_ID) if isinstance(configuration, dict) else None
+    return None
 
 
 def _key(action: Mapping[str, Any]) -> str:

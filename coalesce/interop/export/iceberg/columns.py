@@ -7,6 +7,7 @@ from typing import Final
 from pyiceberg.partitioning import PartitionField as IcebergField
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.schema import index_by_name
 from pyiceberg.transforms import parse_transform
 from pyiceberg.types import (
     BinaryType,
@@ -73,6 +74,15 @@ _TYPES: Final[dict[PrimitiveType, type[IcebergType]]] = {
 def iceberg_schema(schema: Schema, schema_id: int) -> IcebergSchema:
     """The columns, with their ids."""
     return IcebergSchema(*(_field(f) for f in schema), schema_id=schema_id)
+
+
+def names_twice(schema: Schema) -> list[str]:
+    """Why Iceberg cannot have the columns, if it cannot: there, `a.b` is also the member `b` of a struct `a`."""
+    try:
+        index_by_name(iceberg_schema(schema, 0))
+    except ValueError as error:
+        return [f"two columns have one name there, where a dot leads into a struct ({error}); rename one."]
+    return []
 
 
 def _field(field: Field) -> NestedField:

@@ -21,7 +21,7 @@ from coalesce.interop.export.attempts import check_still_kept, dead_rows_in_the_
 from coalesce.interop.export.entries import constant_fields, held_by
 from coalesce.interop.export.footers import read_footers
 from coalesce.interop.export.iceberg import columns
-from coalesce.interop.export.iceberg.catalogs import follow
+from coalesce.interop.export.iceberg.catalogs import check_follows, follow
 from coalesce.interop.export.iceberg.cleaning import clean, drop_all
 from coalesce.interop.export.iceberg.files import METADATA, Words
 from coalesce.interop.export.iceberg.manifests import Before, Manifester, Written, name_of, new_files, what_was_before
@@ -31,9 +31,10 @@ from coalesce.interop.export.iceberg.metadata import (
     is_lost,
     next_metadata,
     snapshots_to_drop,
+    table_uuid,
     without_lost_specs,
 )
-from coalesce.interop.export.iceberg.state import HINT, VERSION, State, metadata_path, read_state
+from coalesce.interop.export.iceberg.state import HINT, VERSION, State, find_state, metadata_path, read_state
 from coalesce.interop.export.iceberg.stored import StorageIO
 from coalesce.interop.export.iceberg.updates import snapshot_is, without_snapshots
 from coalesce.interop.export.refusals import refuse, unreadable_columns
@@ -53,11 +54,16 @@ class IcebergExporter:
         began = time.perf_counter()
         target = source.storage if options.location is None else options.location
         record = record_of(ICEBERG, None if options.location is None else target.uri(""))
-        if reasons := dead_rows_in_the_way(source, options):
+        reasons = [*columns.names_twice(source.version.schema), *dead_rows_in_the_way(source, options)]
+        if reasons:
             refuse(ICEBERG, source.storage.root, reasons)
+        table_id = source.version.table_id
 
         def attempt() -> ExportResult | None:
-            return _Attempt(source, target, read_state(target, source.version.table_id), record).run(began)
+            state = read_state(target, table_id)
+            if options.catalog is not None:
+                check_follows(options.catalog, options.identifier or "", state.metadata, table_uuid(table_id))
+            return _Attempt(source, target, state, record).run(began)
 
         result = until_done(attempt, target.root)
         if options.catalog is not None:
@@ -66,8 +72,7 @@ class IcebergExporter:
 
     def drop(self, storage: Storage, table_id: str) -> int:
         """Delete what exports have written."""
-        read_state(storage, table_id)
-        return drop_all(storage)
+        return drop_all(storage, find_state(storage, table_id), table_id)
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class _Attempt:
         self._hint(number)
         release(self.source.storage, self.record, before=version.number)
         if gone:
-            clean(self.files, metadata, number)
+            clean(self.files, metadata, number, version.table_id)
         check_still_kept(self.source)
         return self._result(number, manifests, written, began)
 

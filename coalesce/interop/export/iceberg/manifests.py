@@ -16,7 +16,6 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     ManifestWriterV2,
-    read_manifest_list,
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema as IcebergSchema
@@ -25,6 +24,7 @@ from pyiceberg.table.snapshots import Snapshot
 from coalesce.interop.export.entries import Held
 from coalesce.interop.export.footers import Footer
 from coalesce.interop.export.iceberg.files import METADATA, Words
+from coalesce.interop.export.iceberg.reading import entries_of, manifests_of
 from coalesce.interop.export.iceberg.stored import StorageIO
 from coalesce.model.datafile import DataFile
 from coalesce.model.version import ManifestRef
@@ -81,11 +81,11 @@ def what_was_before(
     if snapshot is None:
         return before
     wanted = {name_of(ref) for ref in refs}
-    for manifest in read_manifest_list(files.new_input(snapshot.manifest_list)):
+    for manifest in manifests_of(files, snapshot):
         if source_of(manifest) in wanted and manifest.partition_spec_id in usable:
             before.kept.append(manifest)
         elif manifest.content == ManifestContent.DATA:
-            for entry in manifest.fetch_manifest_entry(files, discard_deleted=True):
+            for entry in entries_of(files, manifest, discard_deleted=True):
                 before.entries[entry.data_file.file_path] = (entry, manifest.partition_spec_id)
     return before
 

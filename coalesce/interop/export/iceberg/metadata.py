@@ -28,7 +28,7 @@ def first_metadata(version: Version, fields: Sequence[PartitionField], location:
     """The metadata of a first export, without a snapshot."""
     said = {
         "format-version": 2,
-        "table-uuid": str(_uuid(version.table_id)),
+        "table-uuid": str(table_uuid(version.table_id)),
         "location": location,
         "last-updated-ms": version.timestamp_ms,
         "last-column-id": version.max_column_id,
@@ -105,7 +105,8 @@ def _properties(version: Version) -> dict[str, str]:
     }
 
 
-def _uuid(table_id: str) -> UUID:
+def table_uuid(table_id: str) -> UUID:
+    """What Iceberg knows a table by."""
     try:
         return UUID(hex=table_id)
     except ValueError:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from pyiceberg.exceptions import ValidationError
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.snapshots import Snapshot
 
@@ -17,6 +18,7 @@ TABLE_ID: Final = "coalesce.table-id"
 VERSION: Final = "coalesce.version"
 
 _METADATA_FILE: Final = re.compile(rf"{METADATA}/v([0-9]+)\.metadata\.json")
+_OTHER_METADATA: Final = re.compile(rf"{METADATA}/(?!v[0-9]+\.metadata\.json$)[^/]+\.metadata\.json(\.gz)?")
 
 
 def metadata_path(number: int) -> str:
@@ -51,23 +53,7 @@ def version_of(snapshot: Snapshot) -> int | None:
 
 def read_state(storage: Storage, table_id: str) -> State:
     """The newest export of a table; refused if it is another table, or somebody has written to it."""
-    hint = _hint(storage)
-    number = hint if hint is not None and _is_there(storage, hint) else _listed(storage)
-    while number and _is_there(storage, number + 1):
-        number += 1
-    if not number:
-        return State(0, None, hint)
-    path = metadata_path(number)
-    try:
-        metadata = TableMetadataUtil.parse_raw(storage.read(path).decode())
-    except ValueError as error:
-        raise CorruptMetadata(path, f"it is not Iceberg's metadata: {error}.") from error
-    state = State(number, metadata, hint)
-    if metadata.properties.get(TABLE_ID) != table_id:
-        raise ExportRefused(
-            f"there is an Iceberg table at {storage.root} already that is no export of this table; export to another "
-            "place with location=."
-        )
+    state = find_state(storage, table_id)
     if state.snapshot is not None and state.version is None:
         raise ExportRefused(
             f"somebody else has written to the Iceberg export at {storage.root}: its snapshot "
@@ -75,6 +61,56 @@ def read_state(storage: Storage, table_id: str) -> State:
             'into the table if they are wanted; then drop_export("iceberg"), and export again.'
         )
     return state
+
+
+def find_state(storage: Storage, table_id: str) -> State:
+    """The newest export of a table, whoever wrote to it last; refused if it is another table."""
+    hint = _hint(storage)
+    number = hint if hint is not None and _is_there(storage, hint) else _listed(storage)
+    while number and _is_there(storage, number + 1):
+        number += 1
+    if not number:
+        if any(not is_own(storage, path, table_id) for path in _of_catalogs(storage)):
+            raise _another_table(storage)
+        return State(0, None, hint)
+    metadata = read_metadata(storage, metadata_path(number))
+    if metadata.properties.get(TABLE_ID) != table_id:
+        raise _another_table(storage)
+    return State(number, metadata, hint)
+
+
+def read_metadata(storage: Storage, path: str) -> TableMetadata:
+    """What a metadata file says."""
+    try:
+        return TableMetadataUtil.parse_raw(storage.read(path).decode())
+    except (ValueError, ValidationError) as error:
+        said = str(error).partition("\n")[0]
+        raise CorruptMetadata(path, f"it is not Iceberg's metadata: {said}; move it away, and export again.") from error
+
+
+def is_own(storage: Storage, path: str, table_id: str) -> bool:
+    """Whether a metadata file is one of an export of this table."""
+    with suppress(CorruptMetadata, FileMissing):
+        return read_metadata(storage, path).properties.get(TABLE_ID) == table_id
+    return False
+
+
+def numbers_of(storage: Storage) -> list[int]:
+    """The numbers of the metadata files that have names as ours have."""
+    found = [_METADATA_FILE.fullmatch(file.path) for file in storage.list(METADATA)]
+    return [int(match[1]) for match in found if match is not None]
+
+
+def _of_catalogs(storage: Storage) -> list[str]:
+    """Metadata files with other names: a catalog has written them, for a table that follows or for another one."""
+    return [f.path for f in storage.list(METADATA) if _OTHER_METADATA.fullmatch(f.path)]
+
+
+def _another_table(storage: Storage) -> ExportRefused:
+    return ExportRefused(
+        f"there is an Iceberg table at {storage.root} already that is no export of this table; export to another "
+        "place with location=."
+    )
 
 
 def _hint(storage: Storage) -> int | None:
@@ -85,8 +121,7 @@ def _hint(storage: Storage) -> int | None:
 
 def _listed(storage: Storage) -> int:
     """The highest number there is, by a listing: the hint is lost, or was never written."""
-    found = [_METADATA_FILE.fullmatch(file.path) for file in storage.list(METADATA)]
-    return max((int(match[1]) for match in found if match is not None), default=0)
+    return max(numbers_of(storage), default=0)
 
 
 def _is_there(storage: Storage, number: int) -> bool:
