@@ -147,10 +147,7 @@ def check(spark: "SparkSession", table: Table, spoken: Spoken, way: str) -> None
     everything = Counter(text(row) for _, row in after.values())
     assert multiset(table.scan().to_arrow()) == everything
     assert multiset(spark.table(NAME).toArrow()) == everything
-    touches = bool(outcome.changed or outcome.new) or len(outcome.rows) < len(before)
-    assert table.version == version + (touches or spoken.kind == "insert"), "a version that no change needs"
-    if touches:
-        _check_counts(table, spoken, outcome, len(before))
+    _check_counts(table, spoken, outcome, len(before))
 
 
 def _check_counts(table: Table, spoken: Spoken, outcome: Outcome, before: int) -> None:
