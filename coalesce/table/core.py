@@ -215,11 +215,8 @@ class Core:
         *,
         attempts: int = 1,
         again: tuple[type[CommitConflict], ...] = (FilesGone,),
-        only_changes: bool = False,
     ) -> WriteResult:
         """Stage a change of rows and commit it, unless that was done before.
-
-        With `only_changes`, one that turns out to change nothing is not committed, unless `applies` is to be recorded.
 
         One that needs no rows from outside can be staged again if others have moved the files that it went by, as a
         compaction does, or for another reason that is named: so many `attempts`.
@@ -227,7 +224,7 @@ class Core:
         for attempt in range(attempts):
             transaction = self.transaction(operation, applies=applies)
             try:
-                result = self.committed(transaction, stage, only_changes=only_changes)
+                result = self.committed(transaction, stage)
                 break
             except again:
                 if attempt == attempts - 1:
@@ -242,17 +239,14 @@ class Core:
         transaction.change(change)
         return self.committed(transaction)
 
-    def committed(
-        self, transaction: Transaction, stage: Stage | None = None, *, only_changes: bool = False
-    ) -> WriteResult:
+    def committed(self, transaction: Transaction, stage: Stage | None = None) -> WriteResult:
         """Stage what is still to be staged, and commit; if that fails, nothing is left behind."""
         version = self.version
         try:
             if not transaction.was_applied:
                 if stage is not None:
                     stage(transaction)
-                if not (only_changes and transaction.is_empty):
-                    version = self.commit(transaction)
+                version = self.commit(transaction)
         except BaseException:
             transaction.abandon()
             raise

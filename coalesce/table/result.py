@@ -10,8 +10,7 @@ class WriteResult:
     `version` is the number of the version that holds the change, and `operation` what it is called in `history()`.
     Rows that were only moved to another file count as neither added nor removed, unlike the files themselves, and
     neither do those that were updated. A rollback counts by how much the two versions differ. `committed` is False if
-    nothing was done, because `applies=` names a write that was made before or because there was no row to change or
-    remove; `version` is then the newest one.
+    nothing was done, because `applies=` names a write that was made before; `version` is then the newest one.
     """
 
     version: int
@@ -26,7 +25,7 @@ class WriteResult:
 
     def __repr__(self) -> str:
         if not self.committed:
-            return f"<{self.operation}: nothing to do; version {self.version}>"
+            return f"<{self.operation}: was made before; version {self.version}>"
         counts = [
             f"{sign}{count:,} {noun if count == 1 else noun + 's'}"
             for sign, noun, count in (

@@ -18,16 +18,12 @@ _ATTEMPTS = 20  # how often a change is found anew because others have changed, 
 
 
 def revised(core: Core, operation: str, revision: Revision, applies: Applies = None) -> WriteResult:
-    """Commit a change of single rows, if there are any.
-
-    It is found anew if others were faster, and then sees what they did.
-    """
+    """Commit a change of single rows; it is found anew if others were faster, and then sees what they did."""
 
     def stage(transaction: Transaction) -> None:
         revise(transaction, core.snapshot(), revision)
 
-    again = (FilesGone, RowsAdded)
-    return core.write(operation, applies, stage, attempts=_ATTEMPTS, again=again, only_changes=True)
+    return core.write(operation, applies, stage, attempts=_ATTEMPTS, again=(FilesGone, RowsAdded))
 
 
 def _frames(core: Core) -> FrameEngine:
@@ -44,10 +40,9 @@ class TableReviser(TableWriter):
     def update(
         self, assignments: Mapping[str, object], where: object = None, *, applies: Applies = None
     ) -> WriteResult:
-        """Give columns of the rows that match other values, in one commit, or none if there are no such rows.
+        """Give columns of the rows that match other values, in one commit. It takes Spark.
 
-        It takes Spark. Of a file that logical partitions share, only those of the rows are written again. Rows keep
-        their ids.
+        Of a file that logical partitions share, only those of the rows are written again. Rows keep their ids.
 
         * `assignments`: a dict of columns and their new values: SQL text such as `"amount * 2"`, a Spark column, or any
           other value as it is. All are computed from the row as it was.
@@ -150,7 +145,7 @@ class Merge:
         return self._with("by_source", Clause(condition, None))
 
     def execute(self, *, applies: Applies = None) -> WriteResult:
-        """Carry it out, in one commit, or none if it changes nothing.
+        """Carry it out, in one commit.
 
         * `applies`: as for `append`.
 

@@ -70,7 +70,7 @@ class TableWriter(TableReader):
         return core.write("append", applies, stage)
 
     def delete(self, where: Where, *, applies: Applies = None) -> WriteResult:
-        """Remove the rows that match. If there are none, nothing is committed.
+        """Remove the rows that match.
 
         What logical partitions decide goes by metadata alone, whatever else is in their files: the rows are still
         there, but not in the table; `purge` takes them out of the files. What they do not decide is rewritten. The
@@ -91,7 +91,7 @@ class TableWriter(TableReader):
             predicate = core.bound(where)
             removal.remove(transaction, predicate, core.rewrite, core.judge(predicate))
 
-        return core.write("delete", applies, stage, attempts=_ATTEMPTS, only_changes=True)
+        return core.write("delete", applies, stage, attempts=_ATTEMPTS)
 
     def truncate(self, *, applies: Applies = None) -> WriteResult:
         """Remove all rows. Older versions still have them.
@@ -108,7 +108,7 @@ class TableWriter(TableReader):
         def stage(transaction: Transaction) -> None:
             removal.remove(transaction, TRUE, core.rewrite)
 
-        return core.write("truncate", applies, stage, attempts=_ATTEMPTS, only_changes=True)
+        return core.write("truncate", applies, stage, attempts=_ATTEMPTS)
 
     def overwrite(
         self,
@@ -218,7 +218,7 @@ class TableWriter(TableReader):
         def stage(transaction: Transaction) -> None:
             removal.remove(transaction, removal.equals(core.version, listed, values), core.rewrite)
 
-        return core.write("drop_partition", applies, stage, attempts=_ATTEMPTS, only_changes=True)
+        return core.write("drop_partition", applies, stage, attempts=_ATTEMPTS)
 
     def rollback(self, version: int) -> WriteResult:
         """Make an older version's state the newest: a new version with the old one's columns, fields, rule and files.

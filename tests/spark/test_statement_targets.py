@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 import coalesce
 from coalesce.errors import InvalidArgument, SchemaError
@@ -89,7 +87,7 @@ def test_a_merge_that_says_nothing_is_refused(spark: "SparkSession", table: Tabl
 
 
 def test_a_column_with_a_dot_is_never_taken_for_a_member(spark: "SparkSession", tmp_path: Path) -> None:
-    """In SQL it is the column in back-quotes, and the member without them. In Python it may be either: say which."""
+    """In SQL it is the column in back-quotes, and the member without them. In Python, where it may be either, say which."""
     struct = pa.struct([("a", pa.int64())])
     table = coalesce.create(tmp_path / "dots", pa.schema([("id", pa.int64()), ("st.a", pa.int64()), ("st", struct)]))
     table.append([{"id": 1, "st.a": 1, "st": {"a": 1}}])
@@ -131,23 +129,3 @@ def test_what_spark_says_is_about_the_users_columns(spark: "SparkSession", table
     assert values(table)[1] == len('{"id":1,"w":5}')
     with pytest.raises(InvalidArgument, match=r"whose columns are meant by \*"):
         opened.update({"v": F.xxhash64("*")})
-
-
-def test_a_statement_that_changes_nothing_commits_nothing(spark: "SparkSession", table: Table) -> None:
-    """And says so; what is to be made once is recorded all the same, so that it is not made later."""
-    name, opened = f"coalesce.`{table.location}`", coalesce.open(table.location, spark=spark)
-    for statement in (
-        f"DELETE FROM {name} WHERE id = 100",
-        f"DELETE FROM {name} WHERE id + v = 101",
-        f"UPDATE {name} SET v = 1 WHERE id = 100",
-        f"MERGE INTO {name} t USING {name} s ON t.id = s.id WHEN MATCHED AND s.v > 100 THEN DELETE",
-    ):
-        spark.sql(statement)
-    result = opened.update({"v": 1}, "id = 100")
-    assert (result.committed, result.version, result.rows_updated) == (False, 1, 0)
-    assert "nothing to do" in repr(result)
-    assert table.refresh().version == 1
-    assert opened.update({"v": 1}, "id = 100", applies=("job", 1)).committed
-    table.append([{"id": 100, "v": 0, "p": 0}])
-    assert not opened.update({"v": 1}, "id = 100", applies=("job", 1)).committed
-    assert values(table)[100] == 0

@@ -97,12 +97,6 @@ class Transaction:
         """The files whose entries do not stay."""
         return self._removed.union(self._mended, self._marked, self._moved)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether a commit would leave the table as it is, and record nothing either."""
-        staged = (self._added, self._replaced, self._change, self._retention, self._replacement, self.applies)
-        return all(part is None or part in ([], set()) for part in staged)
-
     def _is_in(self, version: Version) -> bool:
         return self.applies is not None and version.applied.get(self.applies[0], -1) >= self.applies[1]
 
