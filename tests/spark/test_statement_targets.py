@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
 import coalesce
 from coalesce.errors import InvalidArgument, SchemaError
@@ -87,7 +89,7 @@ def test_a_merge_that_says_nothing_is_refused(spark: "SparkSession", table: Tabl
 
 
 def test_a_column_with_a_dot_is_never_taken_for_a_member(spark: "SparkSession", tmp_path: Path) -> None:
-    """In SQL it is the column in back-quotes, and the member without them. In Python, where it may be either, say which."""
+    """In SQL it is the column in back-quotes, and the member without them. In Python it may be either: say which."""
     struct = pa.struct([("a", pa.int64())])
     table = coalesce.create(tmp_path / "dots", pa.schema([("id", pa.int64()), ("st.a", pa.int64()), ("st", struct)]))
     table.append([{"id": 1, "st.a": 1, "st": {"a": 1}}])
