@@ -52,8 +52,8 @@ def test_counting_asks_spark_where_only_spark_knows(tmp_path: Path, spark: "Spar
     table = coalesce.create(tmp_path, pa.schema([("app", pa.string()), ("s", pa.string())]), partition_by=["app"])
     table.append(pa.table({"app": ["A", "b", "a"], "s": ["X", "x", "y"]}))
     with pytest.raises(NeedsSpark, match="lower"):
-        table.count("soundex(s) = 'x'")
-    assert coalesce.open(tmp_path, spark=spark).count("soundex(s) = 'x'") == 2
+        table.count("soundex(s) = soundex('x')")
+    assert coalesce.open(tmp_path, spark=spark).count("soundex(s) = soundex('x')") == 2
 
 
 def test_a_table_with_an_unknown_kind_of_rule_is_read(tmp_path: Path) -> None:
