@@ -107,6 +107,11 @@ def on_a_cluster(location: str, failures: str, events: str) -> None:
     table.overwrite_partitions(_events(spark, 2000, 7, apps=7).where("app = 'app2'"))
     table.delete("app = 'app3' AND pmod(k, 2) = 0")
     counts = table.read().groupBy("app").agg(F.count("*"), F.sum("k")).orderBy("app").collect()
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "500")  # where pieces begin, executors find out
+    pieces = table.read().groupBy("app").agg(F.count("*"), F.sum("k")).orderBy("app").collect()
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    assert table.state.dead_rows
+    assert pieces == counts
     sys.stdout.write(f"{[tuple(row) for row in counts]}\n")
 
     frame = spark.read.format("coalesce").load(events)
