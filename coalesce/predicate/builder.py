@@ -210,15 +210,15 @@ class Term:
 
     def like(self, pattern: str, escape: str | None = None) -> Expr:
         """`LIKE`: % stands for any text and _ for any character, unless `escape` (a backslash) stands before it."""
-        return condition("like", self.operand, _text(pattern, "a pattern"), *_escape(escape))
+        return condition("like", self.operand, literal(check_text(pattern, "a pattern")), *_escape(escape))
 
     def ilike(self, pattern: str, escape: str | None = None) -> Expr:
         """The same, whether letters are small or capital."""
-        return condition("ilike", self.operand, _text(pattern, "a pattern"), *_escape(escape))
+        return condition("ilike", self.operand, literal(check_text(pattern, "a pattern")), *_escape(escape))
 
     def rlike(self, pattern: str) -> Expr:
         """Has something in it that matches a regular expression."""
-        return condition("rlike", self.operand, _text(pattern, "a regular expression"))
+        return condition("rlike", self.operand, literal(check_text(pattern, "a regular expression")))
 
     def _compared(self, operator: Operator, other: object) -> Expr:
         right = _operand(other)
@@ -343,7 +343,7 @@ class Term:
 
     def date_trunc(self, unit: str) -> "Term":
         """The beginning of the year, month, week, day or hour that a timestamp lies in."""
-        return Term(Calculation("date_trunc", (_text(unit, "a unit"), self.operand)))
+        return Term(Calculation("date_trunc", (literal(check_text(unit, "a unit")), self.operand)))
 
     def date_add(self, days: "Comparable") -> "Term":
         """So many days later."""
@@ -385,7 +385,7 @@ def _text(value: object, what: str) -> Operand:
 
 
 def _escape(escape: str | None) -> tuple[Operand, ...]:
-    return () if escape is None else (_text(escape, "an escape"),)
+    return () if escape is None else (literal(check_text(escape, "an escape")),)
 
 
 def _type_named(name: str) -> AtomicType:

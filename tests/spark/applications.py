@@ -100,12 +100,13 @@ def on_a_cluster(location: str, failures: str, events: str) -> None:
         _events(spark, 0, 1).schema,
         partition_by=["dt", "app"],
         rule=coalesce.small("app"),
+        properties={"remove.by": "mark"},
         spark=spark,
     )
     table.append(_events(spark, 0, 300, apps=7).select("dt", "app", fails_twice("k").alias("k")))
+    table.delete("app = 'app3' AND pmod(k, 2) = 0")
     table.overwrite(_events(spark, 1000, 7, apps=7).where("app = 'app1'"), "app = 'app1'")
     table.overwrite_partitions(_events(spark, 2000, 7, apps=7).where("app = 'app2'"))
-    table.delete("app = 'app3' AND pmod(k, 2) = 0")
     counts = table.read().groupBy("app").agg(F.count("*"), F.sum("k")).orderBy("app").collect()
     spark.conf.set("spark.sql.files.maxPartitionBytes", "500")  # where pieces begin, executors find out
     pieces = table.read().groupBy("app").agg(F.count("*"), F.sum("k")).orderBy("app").collect()
