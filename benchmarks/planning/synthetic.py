@@ -29,7 +29,7 @@ def build(location: str, files: int) -> None:
     for start in range(0, days, DAYS_PER_COMMIT):
         transaction = core_of(table).transaction("append")
         for day in range(start, min(days, start + DAYS_PER_COMMIT)):
-            transaction.add_entries(_entries(table.state, FIRST_DAY + timedelta(days=day)))
+            transaction.add_entries(entries(table.state, FIRST_DAY + timedelta(days=day)))
         core_of(table).commit(transaction)
         progress(f"{table.state.files:,} files in {len(table.state.manifests)} manifests")
 
@@ -39,7 +39,7 @@ def middle_day(files: int) -> date:
     return FIRST_DAY + timedelta(days=files // FILES_PER_DAY // 2)
 
 
-def _entries(version: Version, day: date) -> Entries:
+def entries(version: Version, day: date) -> Entries:
     """The entries of one day, column by column: one at a time would take minutes."""
     dt, app = version.spec.fields
     chance = np.random.default_rng(day.toordinal())
