@@ -77,13 +77,13 @@ $(OTHER)/.installed: pyproject.toml constraints.txt
 	grep -v -E '^(pyspark|py4j|protobuf|grpcio|grpcio-status|googleapis-common-protos)==' constraints.txt \
 	    > $(OTHER)/constraints.txt
 	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OTHER)/constraints.txt \
-	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects]" pytest hypothesis psutil
+	    "pyspark[connect,sql]==$(SPARK)" -e ".[java,objects,iceberg,delta]" pytest hypothesis psutil
 	touch $@
 
 # The oldest release of everything that the library says it works with.
 .venv-oldest/.installed: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt \
-	    -e ".[spark,java,objects,delta]" boto3 hatchling hatch-fancy-pypi-readme hypothesis jsonschema "moto[s3,server]" psutil \
-	    "pyiceberg[sql-sqlite]" pytest
+	    -e ".[spark,java,objects,iceberg,delta]" boto3 duckdb hatchling hatch-fancy-pypi-readme hypothesis jsonschema \
+	    "moto[s3,server]" polars psutil pytest
 	touch $@
