@@ -9,7 +9,7 @@ from hypothesis import Phase, settings
 from tests.support.examples import examples
 from tests.support.leftovers import State, Watch
 from tests.support.markers import launched, missing_marker, needless_marker, watch_processes
-from tests.support.settings import WITHOUT_CALL_SITES
+from tests.support.settings import COMPILED_QUICKLY, WITHOUT_CALL_SITES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
             "spark.sql.shuffle.partitions": 4,
             "spark.sql.session.timeZone": "UTC",
             **WITHOUT_CALL_SITES,
+            **COMPILED_QUICKLY,
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         },
     )

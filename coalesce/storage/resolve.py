@@ -43,8 +43,6 @@ def open_storage(
     text = os.fspath(location)
     if not text:
         raise StorageError("the location of the table is empty; give a path or a URI such as s3://bucket/events.")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise StorageError(f"{text!r} is no location: it has half of a surrogate pair and cannot be written as UTF-8.")
     scheme = _scheme(text)
     if scheme == "file":
         return LocalStorage(_file_uri_path(text, text.partition(":")[2]), root=text)

@@ -128,4 +128,8 @@ class TableExporter(TableKeeper):
 def _storage(location: object) -> Storage:
     if isinstance(location, bytes) or not isinstance(location, str | os.PathLike):
         raise InvalidArgument(f"location= is a path or a URI, not {shown(location)}.")
+    if any("\ud800" <= character <= "\udfff" for character in os.fspath(location)):
+        raise InvalidArgument(
+            f"location= has bytes that are no text, and other formats name their files by text: {shown(location)}."
+        )
     return open_storage(location)

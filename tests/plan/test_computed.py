@@ -16,7 +16,7 @@ from tests.predicate.scalar.generated import Generator
 from tests.predicate.spark_predicates import COLUMNS
 from tests.support.examples import examples
 
-COUNT = examples(150)
+COUNT = examples(60)
 ROWS, FILES = 120, 12
 CHOSEN = {
     "integer": ("i8", "i32", "i64"),

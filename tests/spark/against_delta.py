@@ -29,7 +29,7 @@ from coalesce.table.engine import REMOVALS
 from coalesce.table.table import Table
 from tests.spark.statement_model import expected, multiset
 from tests.spark.statements import APPS, SCHEMA, TYPES, Speaker, Spoken, rows
-from tests.support.settings import INTERPRETED, WITHOUT_CALL_SITES
+from tests.support.settings import COMPILED_QUICKLY, INTERPRETED, WITHOUT_CALL_SITES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -165,7 +165,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         settings = peers.settings("delta", root) | INTERPRETED | WITHOUT_CALL_SITES
-        settings |= {"spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"} | QUICKLY
+        settings |= {"spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"} | QUICKLY | COMPILED_QUICKLY
         spark = session("local[2]", **settings, **{"spark.sql.warehouse.dir": str(root / "warehouse")})
         spark.sparkContext.setLogLevel("OFF")
         for seed in range(given.first, given.first + given.sequences):

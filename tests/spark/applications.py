@@ -14,6 +14,7 @@ import coalesce
 from coalesce.spark.session.start import session
 from tests.spark.frames import stored
 from tests.support.engines import by_jobs
+from tests.support.settings import COMPILED_QUICKLY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +44,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def _spark(**config: object) -> "SparkSession":
-    return session(os.environ["APPLICATION_MASTER"], **{"spark.sql.shuffle.partitions": 2} | config)
+    return session(os.environ["APPLICATION_MASTER"], **{"spark.sql.shuffle.partitions": 2} | COMPILED_QUICKLY | config)
 
 
 def _events(spark: "SparkSession", start_: int, count: int, apps: int = 3) -> "DataFrame":

@@ -16,12 +16,14 @@ from coalesce.errors import InvalidArgument, SchemaError
 from coalesce.spark.session.jre import spark_java_home
 from coalesce.table.table import core_of
 from tests.spark.asked import asked, asked_reads, make, read, write
+from tests.support.settings import COMPILED_QUICKLY
 
 
 def main(location: str, place: str, asked_of: Path) -> None:
     """See the module."""
     os.environ["JAVA_HOME"] = str(spark_java_home())  # the server is PySpark's own, which looks for Java nowhere else
     os.environ["PYSPARK_PYTHON"] = sys.executable  # the server's workers need pyarrow and this package
+    os.environ["JDK_JAVA_OPTIONS"] = COMPILED_QUICKLY["spark.driver.extraJavaOptions"]
     spark: Any = (
         SparkSession.builder.remote("local[2]")
         .config("spark.sql.shuffle.partitions", "2")

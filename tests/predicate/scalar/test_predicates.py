@@ -16,8 +16,8 @@ from tests.support.settings import TIME_ZONE, changed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNT = examples(120)
-BATCH = 60
+COUNT = examples(50)
+BATCH = 50
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
 ANSI = "spark.sql.ansi.enabled"
 MOST_OPAQUE = 0.05

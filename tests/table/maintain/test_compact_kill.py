@@ -53,6 +53,14 @@ def stop(process: subprocess.Popen[bytes]) -> str:
     return "" if ended in (None, 0) else said
 
 
+def wait_for_a_compaction(location: Path) -> None:
+    """Until one has been committed."""
+    until = time.monotonic() + 120
+    while not any(version.operation == "compact" for version in opened(open_storage(location)).history()):
+        assert time.monotonic() < until, "no compaction in two minutes"
+        time.sleep(0.2)
+
+
 class History:
     """What each version has done to the ids; every data file is read once."""
 
@@ -126,13 +134,16 @@ def test_compaction_among_writers_survives_its_death(tmp_path: Path) -> None:
             compacting = start("compact", location, 40_000)
             time.sleep(chosen.uniform(0.05, 1.5 + SCALE / 4))
             errors += stop(compacting)
+        compacting = start("compact", location, 40_000)
+        wait_for_a_compaction(location)  # on a busy machine, none of those may have come so far
+        errors += stop(compacting)
     finally:
         errors += "".join(map(stop, others))
     assert errors == ""
 
     table = opened(open_storage(location))
     seen = History(table).check()
-    assert seen["compact"] >= KILLS / 4, seen
+    assert seen["compact"] >= 1, seen
     assert seen["append"] > 2, seen
     assert seen["delete"] > 2, seen
     result = table.compact()
