@@ -1,10 +1,11 @@
 """Days and months over columns, in the Gregorian calendar before 1582 too, as java.time counts them."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import Mask, column_from, is_null, numbers
@@ -14,6 +15,7 @@ from coalesce.predicate.scalar.evaluated import Datum, Evaluated, unsure_where
 
 Integers = npt.NDArray[np.int64]
 
+_MANY: Final = 1_000  # rows, from which on it is worth a look whether days are alike
 OUT_OF_RANGE: Final = "a result is beyond the dates and times that there are"
 
 
@@ -66,6 +68,25 @@ def integers(column: Datum, count: int) -> Integers:
         column = pa.repeat(column, 1)
         return np.repeat(numbers(column, null=0).astype(np.int64), count)
     return numbers(column, null=0).astype(np.int64)
+
+
+class Near(NamedTuple):
+    """Days one after the other, and where among them those of a column are; NULL is nowhere."""
+
+    days: Integers
+    places: pa.Array
+
+
+def near_each_other(column: Datum) -> Near | None:
+    """The days of a column if they are few beside its rows, as those of events are: each is then computed once."""
+    if not isinstance(column, pa.Array) or not pa.types.is_date32(column.type) or len(column) < _MANY:
+        return None
+    days = column.view(pa.int32())
+    ends = pc.min_max(days).as_py()
+    if ends["min"] is None or ends["max"] - ends["min"] >= len(column) // 4:
+        return None
+    between = np.arange(ends["min"], ends["max"] + 1, dtype=np.int64)
+    return Near(between, pc.subtract(days, pa.scalar(ends["min"], pa.int32())))
 
 
 def missing_in(columns: tuple[Datum, ...], count: int) -> Mask:

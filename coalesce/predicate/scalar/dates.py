@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from coalesce.model.calendar_text import SECOND
+from coalesce.model.columns import Mask
 from coalesce.model.types import (
     DATE,
     INT32,
@@ -120,8 +121,16 @@ def _date_from_unix(arguments: Sequence[Argument], time_zone: str) -> Scalar | N
 
 
 def _field(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:
-    found = _OF_DATES[call.function][0](integers(arguments[0], count))
-    return fitting(call.type, found, missing_in((arguments[0],), count))
+    near = calendar.near_each_other(arguments[0])
+    if near is not None:
+        each = _of_days(call, near.days, np.zeros(len(near.days), np.bool_))
+        if each.unsure is None:
+            return Evaluated(each.values.take(near.places))
+    return _of_days(call, integers(arguments[0], count), missing_in((arguments[0],), count))
+
+
+def _of_days(call: Call, days: Integers, missing: Mask) -> Evaluated:
+    return fitting(call.type, _OF_DATES[call.function][0](days), missing)
 
 
 def _clock_field(call: Call, arguments: Sequence[Datum], count: int) -> Evaluated:

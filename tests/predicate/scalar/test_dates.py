@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
-from coalesce.model.types import STRING, TIMESTAMP, AtomicType
-from coalesce.predicate.expr import Calculation
+from coalesce.model.types import DATE, STRING, TIMESTAMP, AtomicType
+from coalesce.predicate.expr import Calculation, Column
 from coalesce.predicate.scalar import dates, temporal_casts
 from coalesce.predicate.scalar.catalogue import bind_operand
 from coalesce.predicate.scalar.evaluate import evaluate
@@ -115,6 +116,30 @@ def test_times_are_read_the_same_many_at_once_and_one_by_one() -> None:
     assert one_by_one.unsure is not None
     assert np.flatnonzero(one_by_one.unsure).tolist() == [1000]
     assert spread(one_by_one.values, 1001)[:1000].equals(spread(at_once.values, 1000))
+
+
+FIELDS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear", "last_day")
+
+
+@pytest.mark.parametrize("first", [-800_000, -400, 20_000])
+@pytest.mark.parametrize("name", FIELDS)
+def test_days_are_computed_the_same_many_at_once_and_one_by_one(name: str, first: int) -> None:
+    """Where many rows have few days, each day is computed once; by themselves, or with one far off, all rows are."""
+    chance = random.Random(name)
+    days = [None if chance.random() < 0.1 else first + chance.randint(0, 900) for _ in range(5_000)]
+    call = bind_operand(Calculation(name, (Column(("c",)),)), lambda _: Reference(1, "c", DATE), "UTC")
+    assert isinstance(call, Scalar)
+
+    def computed(column: list[int | None]) -> pa.Array:
+        found = evaluate(call, {1: pa.array(column, pa.date32())}, len(column))
+        assert found.unsure is None
+        return spread(found.values, len(column))
+
+    at_once = computed(days)
+    apart = [computed(days[start : start + 500]) for start in range(0, 5_000, 500)]
+    assert at_once.equals(pa.concat_arrays(apart))
+    assert computed([*days, 2_000_000])[:5_000].equals(at_once)
+    assert computed([None] * 5_000).null_count == 5_000
 
 
 def test_functions_of_dates_are_spark_s(spark: "SparkSession") -> None:
