@@ -105,10 +105,14 @@ def test_a_function_of_ones_own_is_not_taken_for_sparks(spark: "SparkSession", t
     other = spark.newSession()  # what takes the name of a built-in function cannot be dropped again
     other.udf.register("upper", lambda text: text and "zzz", "string")
     theirs = coalesce.open(tmp_path / "t", spark=other)
-    assert theirs.read().where("upper(st) = 'zzz'").count() == 2
-    assert theirs.read().where("upper(st) = 'A'").count() == 0
-    with pytest.raises(coalesce.CoalesceError, match="a function of its own called 'upper'"):
-        theirs.delete("upper(st) = 'zzz'")
+    if other.sql("SELECT upper('a')").first() == ("A",):  # Spark 4.3: a name alone is the built-in function's
+        assert theirs.read().where("upper(st) = 'A'").count() == 1
+        assert theirs.delete("upper(st) = 'zzz'").rows_removed == 0
+    else:
+        assert theirs.read().where("upper(st) = 'zzz'").count() == 2
+        assert theirs.read().where("upper(st) = 'A'").count() == 0
+        with pytest.raises(coalesce.CoalesceError, match="a function of its own called 'upper'"):
+            theirs.delete("upper(st) = 'zzz'")
     table = coalesce.open(tmp_path / "t", spark=spark)
     assert table.count() == 3
     assert table.delete("upper(st) = 'B'").rows_removed == 1

@@ -47,12 +47,17 @@ def _refuse_own_functions(session: SparkSession, text: str) -> None:
     """Refuse a condition that this session would understand otherwise than a plan does."""
     known = set(names())
     called = {word.lower() for word in _CALLED.findall(text)} & known
-    registry: Any = session._jsparkSession.sessionState().functionRegistry()
+    catalog: Any = session._jsparkSession.sessionState().catalog()
     catalyst: Any = jvm(session).org.apache.spark.sql.catalyst
     builtin = catalyst.analysis.FunctionRegistry.builtin()
+    # Spark 4.3 has them under `system.builtin`; a name alone means what the session finds by it in either.
+    listed = builtin.listFunction().head()
     for name in sorted(called):
-        own, spark_s = (r.lookupFunction(catalyst.FunctionIdentifier(name)) for r in (registry, builtin))
-        if own.isDefined() and spark_s.isDefined() and own.get().getClassName() != spark_s.get().getClassName():
+        spark_s = builtin.lookupFunction(catalyst.FunctionIdentifier(name, listed.database(), listed.catalog()))
+        if not spark_s.isDefined():
+            continue  # a word of SQL's, such as CAST
+        own = catalog.lookupFunctionInfo(catalyst.FunctionIdentifier(name))
+        if own.getClassName() != spark_s.get().getClassName():
             raise PredicateError(
                 f"this session has a function of its own called {name!r}, by which the condition means something else "
                 "than to a plan; register it under another name.",
