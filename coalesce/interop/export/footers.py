@@ -28,14 +28,17 @@ class Footer:
     """`types` are the stored types of the columns that the file has, inner ones too, by column id.
 
     `misnamed` are columns that a file without ids has under a name that differs in upper and lower case, `unnumbered`
-    those of a file with ids in which elements, keys or values have none.
+    those of a file with ids in which elements, keys or values have none. `schema` is what Arrow makes of all columns of
+    the file, and `int96` are the paths of those with 12-byte timestamps.
     """
 
     types: Mapping[int, pa.DataType]
     misnamed: frozenset[int]
     unnumbered: frozenset[int]
     split_offsets: tuple[int, ...]
-    has_int96: bool
+    schema: pa.Schema
+    has_ids: bool
+    int96: tuple[str, ...]
 
 
 def read_footers(storage: Storage, version: Version, files: Sequence[DataFile]) -> list[Footer]:
@@ -64,8 +67,10 @@ def _footer(storage: Storage, version: Version, file: DataFile) -> Footer:
     misnamed = frozenset(f.id for f in version.schema if f.id not in types and f.physical_name.lower() in folded)
     numbered = {_id(m): m.type for m in arrow if has_ids}
     inside = (f.id for f in version.schema if f.id in numbered and not has_inner_ids(f, numbered[f.id]))
-    int96 = any(schema.column(i).physical_type == "INT96" for i in range(len(schema)))
-    return Footer(types, misnamed, frozenset(inside), tuple(_offsets(metadata)), int96)
+    leaves = (schema.column(i) for i in range(len(schema)))
+    int96 = tuple(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+    offsets = tuple(_offsets(metadata))
+    return Footer(types, misnamed, frozenset(inside), offsets, arrow.remove_metadata(), has_ids, int96)
 
 
 def _stored(fields: Sequence[Field], members: Sequence[pa.Field], has_ids: bool) -> Iterator[tuple[int, pa.DataType]]:

@@ -230,7 +230,7 @@ class _Attempt:
         found = [("protocol", state.protocol), ("metaData", state.metadata), ("txn", _txn(self.version))]
         if state.high_water_mark is not None:
             found.append(("domainMetadata", high_water_mark(state.high_water_mark)))
-        found += [("remove", gone) for gone in state.removes.values() if gone["deletionTimestamp"] > oldest]
+        found += [("remove", gone) for gone in state.removes.values() if (gone.get("deletionTimestamp") or 0) > oldest]
         return [*found, *(("add", add) for add in state.adds.values())]
 
     def _result(
