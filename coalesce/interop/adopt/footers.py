@@ -39,6 +39,7 @@ class Footer:
     length: int = 0
     codec: str = ""
     digest: str = ""
+    chunks: int = 0  # of columns, in all row groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,10 @@ def _read(
         return _Unreadable(file.path, str(shape), True)
     length = _length(tail)
     digest = hashlib.sha256(tail[-length - _END : -_END]).hexdigest()[:_DIGITS]
-    return Footer(file, metadata.num_rows, shape, _statistics(metadata, shape), length, _codec(metadata), digest)
+    chunks = metadata.num_columns * metadata.num_row_groups
+    return Footer(
+        file, metadata.num_rows, shape, _statistics(metadata, shape), length, _codec(metadata), digest, chunks
+    )
 
 
 def _tail(storage: Storage, file: StoredFile) -> bytes:

@@ -60,11 +60,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How much of a file is rows: not its `footer`, nor what is `fixed`; and the rest shrinks by `factor`."""
+    """How much of a file is rows: not its `footer`, nor what is `fixed`; and the rest shrinks by `factor`.
+
+    What that will be is only known when the rows are written: between `least` and `most` of what the factor says.
+    """
 
     footer: float = 0.0
     fixed: float = 0.0
     factor: float = 1.0
+    least: float = 1.0
+    most: float = 1.0
 
     def payload(self, size: int, rows: int) -> float:
         """What the rows of a file would take in a larger one."""

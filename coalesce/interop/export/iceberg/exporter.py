@@ -187,7 +187,8 @@ class _Attempt:
     def _snapshot(
         self, base: TableMetadata, manifests: Sequence[ManifestFile], written: Written, snapshot_id: int
     ) -> Snapshot:
-        sequence = max([base.last_sequence_number, *(s.sequence_number or 0 for s in base.snapshots)]) + 1
+        last = getattr(base, "last_sequence_number", 0)  # which a table of version 1 has not
+        sequence = max([last, *(s.sequence_number or 0 for s in base.snapshots)]) + 1
         address = self.target.uri(f"{METADATA}/snap-{snapshot_id}-{uuid4().hex[:12]}.avro")
         parent = base.current_snapshot_id
         with write_manifest_list(
