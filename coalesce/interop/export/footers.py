@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from coalesce.arrow.compat import has_inner_ids
 from coalesce.errors import CorruptMetadata, FileMissing
+from coalesce.interop.export.contradictions import contradicted
 from coalesce.model.arrow_schema import FIELD_ID
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import Field, ListType, MapType, StructType
@@ -29,7 +30,8 @@ class Footer:
 
     `misnamed` are columns that a file without ids has under a name that differs in upper and lower case, `unnumbered`
     those of a file with ids in which elements, keys or values have none. `schema` is what Arrow makes of all columns of
-    the file, and `int96` are the paths of those with 12-byte timestamps.
+    the file, and `int96` are the paths of those with 12-byte timestamps. Those `contradicted` have other values than
+    the file's entry tells.
     """
 
     types: Mapping[int, pa.DataType]
@@ -39,6 +41,7 @@ class Footer:
     schema: pa.Schema
     has_ids: bool
     int96: tuple[str, ...]
+    contradicted: frozenset[int]
 
 
 def read_footers(storage: Storage, version: Version, files: Sequence[DataFile]) -> list[Footer]:
@@ -70,7 +73,10 @@ def _footer(storage: Storage, version: Version, file: DataFile) -> Footer:
     leaves = (schema.column(i) for i in range(len(schema)))
     int96 = tuple(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
     offsets = tuple(_offsets(metadata))
-    return Footer(types, misnamed, frozenset(inside), offsets, arrow.remove_metadata(), has_ids, int96)
+    by_key = {_id(m) if has_ids else m.name: m for m in arrow}
+    stored = {f.id: by_key[key] for f in version.schema if (key := f.id if has_ids else f.physical_name) in by_key}
+    other = contradicted(storage, version, file, metadata, stored)
+    return Footer(types, misnamed, frozenset(inside), offsets, arrow.remove_metadata(), has_ids, int96, other)
 
 
 def _stored(fields: Sequence[Field], members: Sequence[pa.Field], has_ids: bool) -> Iterator[tuple[int, pa.DataType]]:

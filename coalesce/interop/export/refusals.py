@@ -61,6 +61,10 @@ def unreadable_columns(
                     found[
                         f"column {field.name!r} has elements, keys or values without ids, as Spark writes them, in"
                     ].append(file.path)
+                if field.id in footer.contradicted and (by_ids or field.id not in told):
+                    found[f"column {field.name!r} has other values in its rows than its directory tells in"].append(
+                        file.path
+                    )
                 for reason in _misread(field, field.name, footer, widens, reads):
                     found[reason].append(file.path)
     return sentences((reason, path) for reason, paths in found.items() for path in paths)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.table import StaticTable
 
 import coalesce
@@ -100,6 +101,47 @@ def test_timestamps_of_twelve_bytes(tmp_path: Path, moment: str, is_read: bool, 
         with pytest.raises(ExportRefused, match=r"column 'v.*12-byte timestamps outside of the years.*x\.parquet"):
             table.export_iceberg()
         table.overwrite(table.scan().to_arrow())
+    table.export_iceberg()
+    assert theirs(table) == ours(table)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_a_column_of_directories_that_lies_in_the_files_too(tmp_path: Path, statistics: bool) -> None:
+    """With other values there, PyIceberg would show these, and Delta's readers if it is no partition column."""
+    agrees = pa.table({"app": ["a", "a"], "n": [1, 2]})
+    lay(tmp_path, {"app=a/x.parquet": agrees}, write_statistics=statistics)
+    table = coalesce.adopt(tmp_path).table
+    table.export_iceberg()
+    assert theirs(table) == ours(table)
+    lay(tmp_path, {"app=b/x.parquet": agrees}, write_statistics=statistics)
+    table = coalesce.adopt(tmp_path).table
+    assert table.count("app = 'b'") == 2
+    with pytest.raises(ExportRefused, match=r"'app' has other values in its rows than .*app=b/x\.parquet"):
+        table.export_iceberg()
+    with pytest.raises(ExportRefused, match=r"'app' has other values in its rows than .*app=b/x\.parquet"):
+        table.export_delta(partitioned=False)
+    table.export_delta()
+    found = QueryBuilder().register("t", DeltaTable(table.location)).execute("SELECT * FROM t").read_all()
+    assert rows_of(pa.table(found)) == ours(table)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_partition_column_of_delta_that_is_one_no_more(tmp_path: Path, inside: bool) -> None:
+    """What its partition values told is in no file, or another value is: files that were exported are looked at again."""
+    lay(tmp_path, {"app=a/x.parquet": pa.table({"n": [1], **({"app": ["other"]} if inside else {})})})
+    table = coalesce.adopt(tmp_path, rule=coalesce.small("app")).table
+    assert table.export_delta().partitioned_by == ("app",)
+    table.append([{"n": 2, "app": "b"}, {"n": 3, "app": "c"}])  # which share a file
+    with pytest.raises(ExportRefused, match="'app' (is not in, but only told|has other values)"):
+        table.export_delta()
+
+
+def test_control_characters_in_names(tmp_path: Path) -> None:
+    """delta-rs fails on them, so that is refused; Iceberg's readers do not."""
+    lay(tmp_path, {"app=a\nb/x.parquet": pa.table({"n": [1]})})
+    table = coalesce.adopt(tmp_path).table
+    with pytest.raises(ExportRefused, match="control characters in their names: app=a"):
+        table.export_delta()
     table.export_iceberg()
     assert theirs(table) == ours(table)
 
