@@ -127,12 +127,12 @@ def test_a_column_of_directories_that_lies_in_the_files_too(tmp_path: Path, stat
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_partition_column_of_delta_that_is_one_no_more(tmp_path: Path, inside: bool) -> None:
-    """What its partition values told is in no file, or another value is: files that were exported are looked at again."""
+    """What its partition values told is in no file, or another value is: exported files are looked at again."""
     lay(tmp_path, {"app=a/x.parquet": pa.table({"n": [1], **({"app": ["other"]} if inside else {})})})
     table = coalesce.adopt(tmp_path, rule=coalesce.small("app")).table
     assert table.export_delta().partitioned_by == ("app",)
     table.append([{"n": 2, "app": "b"}, {"n": 3, "app": "c"}])  # which share a file
-    with pytest.raises(ExportRefused, match="'app' (is not in, but only told|has other values)"):
+    with pytest.raises(ExportRefused, match=r"'app' (is not in, but only told|has other values)"):
         table.export_delta()
 
 
