@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 HIVE = "tests/interop/adopt/test_hive.py"
 AGAIN = "tests/interop/adopt/test_again.py"
+BACK = "tests/interop/adopt/test_back.py"
 STATISTICS = "tests/arrow/test_parquet_statistics.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -78,5 +79,21 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    if not ids:\n",
         tests=(f"{HIVE}::test_what_does_not_go_together_is_refused_with_the_files",),
         seen="columns without an id are NULL in files that have ids for others",
+    ),
+    Mutant(
+        name="adopt: removed rows are forgotten with their file",
+        file="coalesce/interop/adopt/run.py",
+        old="        if path not in survey.listed and file.dead_rows\n",
+        new="        if path not in survey.listed and not file.rows\n",
+        tests=(f"{BACK}::test_a_file_with_removed_rows_that_was_gone",),
+        seen="a directory that was away for a while brings rows back that were deleted",
+    ),
+    Mutant(
+        name="adopt: a file of equal size is the same",
+        file="coalesce/interop/adopt/run.py",
+        old="        return now.footer == seen.footer\n",
+        new="        return True\n",
+        tests=(f"{BACK}::test_a_file_of_equal_size_in_the_place_of_one_that_was_let_go",),
+        seen="a file that was overwritten after a compaction is never read",
     ),
 )

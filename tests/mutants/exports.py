@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 EXPORT = "coalesce/interop/export"
 ICEBERG = "tests/interop/export/test_iceberg.py"
 DELTA = "tests/interop/export/test_delta.py"
+ADOPTED = "tests/interop/export/test_adopted_files.py"
 AFTER = "tests/table/test_exports.py"
 
 MUTANTS = (
@@ -71,5 +72,21 @@ MUTANTS = (
         new="",
         tests=(AFTER,),
         seen="a vacuum deletes files that Delta's readers need",
+    ),
+    Mutant(
+        name="exports: names of dropped columns are forgotten",
+        file=f"{EXPORT}/iceberg/naming.py",
+        old="    return [*both, *(node for name, node in before.items() if name not in now)]\n",
+        new="    return both\n",
+        tests=(f"{ADOPTED}::test_columns_that_the_table_lacks",),
+        seen="after a column was dropped, PyIceberg reads no adopted file any more",
+    ),
+    Mutant(
+        name="exports: a moved table goes on where it was",
+        file=f"{EXPORT}/iceberg/state.py",
+        old="        return tuple(map(_bare, before)) != (_bare(target), _bare(data))\n",
+        new="        return _bare(before[0]) != _bare(target)\n",
+        tests=("tests/interop/export/test_moved.py::test_metadata_elsewhere",),
+        seen="readers of an export elsewhere look for files where the table was",
     ),
 )

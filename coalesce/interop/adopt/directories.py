@@ -43,18 +43,23 @@ class Found:
 
     candidates: Sequence[Candidate]
     left_out: Sequence[LeftOut]
-    own: Sequence[str] = ()  # files that are called as the writers of a table of ours call theirs
+    own: Sequence[StoredFile] = ()  # that are called as the writers of a table of ours call theirs
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that the directories have, as the first file's are written."""
         return self.candidates[0].names if self.candidates else ()
 
+    @property
+    def own_data(self) -> list[StoredFile]:
+        """Those that are data by their names; what lies hidden beside them comes and goes with them."""
+        return [file for file in self.own if not any(map(_is_hidden, file.path.split("/")))]
+
     def only(self, paths: Container[str]) -> "Found":
         """Some of the data files; SchemaError if their directories do not have the same columns."""
         kept = [c for c in self.candidates if c.file.path in paths]
         _check_same_columns(kept)
-        return Found(kept, self.left_out)
+        return Found(kept, self.left_out, self.own)
 
 
 def find_files(storage: Storage) -> Found:
@@ -65,7 +70,7 @@ def find_files(storage: Storage) -> Found:
         if segments[0] in _OURS:
             continue
         if is_own(file.path):
-            own.append(file.path)
+            own.append(file)
             continue
         hidden = next((s for s in segments if _is_hidden(s)), None)
         _check_not_nested(segments, hidden, storage.root)

@@ -1,5 +1,6 @@
 """Footers of Parquet files that others wrote: rows, columns, and statistics as far as these can be believed."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,13 +20,16 @@ from coalesce.storage.base import Storage, StoredFile
 
 _AT_ONCE: Final = 16  # most of it is waiting for the store
 _MAGIC: Final = b"PAR1"
+_END: Final = 8  # bytes behind the footer: its length, and the magic
+_TAIL: Final = 64 * 1024
+_DIGITS: Final = 32
 _NAMES: Final = (".parquet", ".parq", ".pq")
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file says of itself, in `length` bytes; `statistics` of its atomic columns, by their names in lower
-    case.
+    """What a file says of itself, in `length` bytes of this `digest`; `statistics` of its atomic columns, by names in
+    lower case.
     """
 
     file: StoredFile
@@ -34,6 +38,8 @@ class Footer:
     statistics: Mapping[str, ColumnStatistics]
     length: int = 0
     codec: str = ""
+    digest: str = ""
+    chunks: int = 0  # of columns, in all row groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +88,12 @@ def _read(
     storage: Storage, file: StoredFile, shapes: dict[bytes, Shape | SchemaError]
 ) -> Footer | LeftOut | _Unreadable:
     try:
-        with storage.open_input(file.path, size=file.size) as source:
-            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-            metadata, schema = parquet.metadata, parquet.schema_arrow.remove_metadata()
-            key = _key(schema, metadata.schema)
-            if key not in shapes:
-                shapes[key] = _shape(schema, metadata.schema)
+        tail = _tail(storage, file)
+        parquet = pq.ParquetFile(pa.BufferReader(tail), coerce_int96_timestamp_unit="us")
+        metadata, schema = parquet.metadata, parquet.schema_arrow.remove_metadata()
+        key = _key(schema, metadata.schema)
+        if key not in shapes:
+            shapes[key] = _shape(schema, metadata.schema)
     except (pa.ArrowException, OSError, UnicodeDecodeError, StorageError) as error:
         if not file.path.lower().endswith(_NAMES) and not _begins_as_parquet(storage, file.path):
             return LeftOut(file.path, "it is not a Parquet file")
@@ -95,9 +101,25 @@ def _read(
     shape = shapes[key]
     if isinstance(shape, SchemaError):
         return _Unreadable(file.path, str(shape), True)
+    length = _length(tail)
+    digest = hashlib.sha256(tail[-length - _END : -_END]).hexdigest()[:_DIGITS]
+    chunks = metadata.num_columns * metadata.num_row_groups
     return Footer(
-        file, metadata.num_rows, shape, _statistics(metadata, shape), metadata.serialized_size, _codec(metadata)
+        file, metadata.num_rows, shape, _statistics(metadata, shape), length, _codec(metadata), digest, chunks
     )
+
+
+def _tail(storage: Storage, file: StoredFile) -> bytes:
+    """The end of a file with all of its footer, in one request if that is no longer than most are."""
+    tail = storage.read_range(file.path, max(0, file.size - _TAIL), min(file.size, _TAIL))
+    whole = _length(tail) + _END
+    if tail.endswith(_MAGIC) and len(tail) < whole <= file.size:
+        return storage.read_range(file.path, file.size - whole, whole)
+    return tail
+
+
+def _length(tail: bytes) -> int:
+    return int.from_bytes(tail[-_END : -len(_MAGIC)], "little")
 
 
 def _begins_as_parquet(storage: Storage, path: str) -> bool:

@@ -25,12 +25,14 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
     """What lies in a directory; of files that were not `known` as they are, everything."""
     found = find_files(storage)
     if base is None:  # later, they are what the table has written itself
-        check_names(storage.root, found.own)
+        check_names(storage.root, [file.path for file in found.own])
     if base is None and not found.candidates:
         raise TableNotFound(f"there is nothing to adopt at {storage.root}: no Parquet file lies there, nor below.")
     listed = {c.file.path: Seen(c.file.size, c.file.modified_ms) for c in found.candidates}
-    new = [c for c in found.candidates if known.get(c.file.path) != listed[c.file.path]]
+    new = [c for c in found.candidates if not listed[c.file.path].looks_like(known.get(c.file.path))]
     footers = read_footers(storage, [c.file for c in new])
+    listed |= {path: known[path] for path, seen in listed.items() if seen.looks_like(known.get(path))}
+    listed |= {f.file.path: replace(listed[f.file.path], footer=f.digest) for f in footers.read}
     taken = {f.file.path for f in footers.read}
     found = found.only(taken | known.keys())
     by_path = {c.file.path: c for c in new if c.file.path in taken}
@@ -65,6 +67,7 @@ def survey_directory(storage: Storage, asked: Asked, base: Version | None, known
         ignored_columns=tuple(ignored),
         materialized=all(holds_all(footer, under) for footer in full),
         packing=packing_of(full),
+        own=found.own_data,
     )
 
 

@@ -14,6 +14,12 @@ from coalesce.interop.adopt.footers import Footer
 from coalesce.interop.adopt.survey import Packing
 
 _SMALL: Final = 64 * 1024
+_CHUNK: Final = 40  # bytes of the headers of a column's pages, in each row group
+# How far that may be off, as seen: there are texts that zstd packs well and others not at all; and dictionaries of
+# columns with few values are in every small file, and once in a large one.
+_LEAST: Final = 0.3
+_LEAST_PACKED: Final = 0.45
+_MOST: Final = 1.5
 # About how large the same rows are in our files, which are packed with zstd, beside those of another codec.
 _FACTORS: Final = {"SNAPPY": 0.76, "LZ4": 0.78, "LZ4_RAW": 0.78, "LZO": 0.78, "UNCOMPRESSED": 0.65}
 
@@ -26,7 +32,10 @@ def packing_of(footers: Sequence[Footer]) -> Packing:
     sizes = np.array([f.file.size for f in footers], np.float64) - lengths
     rows = np.array([f.rows for f in footers], np.float64)
     factors = [_FACTORS.get(f.codec, 1.0) for f in footers]
-    return Packing(float(lengths.mean()), _fixed(sizes, rows), float(np.mean(factors)))
+    headers = float(np.mean([f.chunks for f in footers])) * _CHUNK
+    fixed = max(_fixed(sizes, rows), min(headers, float(sizes.min())))
+    least = _LEAST if any(f.codec in _FACTORS for f in footers) else _LEAST_PACKED
+    return Packing(float(lengths.mean()), fixed, float(np.mean(factors)), least, _MOST)
 
 
 def _fixed(sizes: np.ndarray, rows: np.ndarray) -> float:

@@ -13,9 +13,9 @@ class AdoptResult:
     `table` is the table, open, and `source` what it was made of: `"parquet"`, `"delta"` or `"iceberg"`; `state` is what
     a Delta or Iceberg table calls the version that was looked at. In `version`, `files_added` files with `rows_added`
     rows came in, and the `files_removed` that are there no more went. `committed` is False if nothing had changed since
-    the last time. `left_out` are files that are no data, each with its `path` and a `reason`; `passed_over` counts
-    those that the table has had before and let go of since; `ignored_columns` are in files and not in the table.
-    `unknown` counts the files whose logical partitions are not known: queries read all of them.
+    the last time. `left_out` are files that are no data, or must not come in, each with its `path` and a `reason`;
+    `passed_over` counts those that the table has had before and let go of since; `ignored_columns` are in files and not
+    in the table. `unknown` counts the files whose logical partitions are not known: queries read all of them.
     """
 
     table: Table = field(compare=False)

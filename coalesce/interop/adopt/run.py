@@ -14,9 +14,9 @@ from typing import Final
 from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError, TableNotFound
 from coalesce.interop.adopt.ledger import read_ledger, source_of, write_ledger
 from coalesce.interop.adopt.new_version import OPERATION
-from coalesce.interop.adopt.own_names import check_names
+from coalesce.interop.adopt.own_names import check_names, left_by_nobody
 from coalesce.interop.adopt.result import AdoptResult
-from coalesce.interop.adopt.survey import PARQUET, Asked, Seen, Survey, some
+from coalesce.interop.adopt.survey import PARQUET, Asked, LeftOut, Seen, Survey, some
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, from_files
 from coalesce.model.version import MATERIALIZE_PARTITION_COLUMNS, Version
@@ -116,15 +116,19 @@ class Adoption:
                 f"the table at {self.storage.root} was adopted from {kind}, and what is there now is {survey.kind}."
             )
         check_names(self.storage.root, survey.listed.keys() - known.keys())
-        held = {f.path: f for f in core.plan(TRUE).files if f.path in known}
+        files = core.plan(TRUE).files
+        held = {f.path: f for f in files if f.path in known}
         new = _new(survey, known, held)
         vanished = [file for path, file in held.items() if path not in survey.listed]
-        passed = len(survey.listed.keys() & known.keys()) - sum(path in survey.listed for path in held)
+        passed = [path for path in survey.listed if path in known and path not in held]
+        back = [path for path in passed if known[path].dead_rows]
         _check_replaced(survey, known, held, new)
+        strangers = left_by_nobody(core, base, survey.own, {f.path for f in files})
+        survey = replace(survey, left_out=(*survey.left_out, *map(_is_back, back), *strangers))
+        let_go = len(passed) - len(back)
         if not new and not vanished:
-            return replace(_told(table, survey, (), (), passed), committed=False)
-        let_go = {path: seen for path, seen in known.items() if path not in held}  # gone for now, they may come back
-        path, properties = write_ledger(self.storage, kind, {**let_go, **survey.listed})
+            return replace(_told(table, survey, (), (), let_go), committed=False)
+        path, properties = write_ledger(self.storage, kind, _remembered(survey, known, held))
         try:
             for entries in _by_spec(new, survey.version):
                 transaction.adopt_entries(entries)
@@ -134,7 +138,7 @@ class Adoption:
         except CommitConflict:  # after anything else it may have been committed
             self._delete([path])
             raise
-        return _told(table, survey, new, vanished, passed)
+        return _told(table, survey, new, vanished, let_go)
 
     def _delete(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -174,7 +178,8 @@ def _changed(head: Version, survey: Survey, properties: Mapping[str, str]) -> Ve
 
 def _new(survey: Survey, known: Mapping[str, Seen], held: Mapping[str, DataFile]) -> list[DataFile]:
     """The files that nobody knew. One that is another now than when it was adopted is refused."""
-    changed = [f.path for f in survey.files if f.path in known and not _is_same(f, known[f.path], held.get(f.path))]
+    again = [(f, survey.listed[f.path], known[f.path]) for f in survey.files if f.path in known]
+    changed = [f.path for f, now, seen in again if not _is_same(f, now, seen, held.get(f.path))]
     if changed:
         raise CoalesceError(
             f"{len(changed):,} files were changed since they were adopted, and what the table says of them is not true "
@@ -183,27 +188,57 @@ def _new(survey: Survey, known: Mapping[str, Seen], held: Mapping[str, DataFile]
     return [f for f in survey.files if f.path not in known]
 
 
-def _is_same(file: DataFile, seen: Seen, held: DataFile | None) -> bool:
-    """Whether a file of another time holds what it held, by its footer; of one that was let go of, its size tells."""
+def _is_same(file: DataFile, now: Seen, seen: Seen, held: DataFile | None) -> bool:
+    """Whether a file of another time holds what it held: its footer tells.
+
+    Where that was not written down, as earlier releases did not, its entry does, or, if it was let go of, its size.
+    """
     if file.bytes != seen.bytes:
         return False
+    if now.footer is not None and seen.footer is not None:
+        return now.footer == seen.footer
     return held is None or (file.rows, dict(file.statistics)) == (held.physical_rows, dict(held.statistics))
 
 
 def _check_replaced(
     survey: Survey, known: Mapping[str, Seen], held: Mapping[str, DataFile], new: Sequence[DataFile]
 ) -> None:
-    """Refuse new files that may hold rows that the table has written again, and so would have twice."""
-    gone = [path for path in known if path not in held and path not in survey.listed]
+    """Refuse new files that may hold rows that the table has written again, and so would have twice, or has removed."""
+    changed = {path for path in known if path not in held or held[path].dead_rows}
+    gone = [path for path in known if path in changed and path not in survey.listed]
     if survey.kind == PARQUET:  # somebody may have cleaned up; but not where new files lie now
         places = {dirname(file.path) for file in new}
         gone = [path for path in gone if dirname(path) in places]
     if gone:
+        way_out = "move the new files to a directory of their own below it" if survey.kind == PARQUET else ""
         raise CoalesceError(
-            "files whose rows the table has written again since are gone from where it was adopted: "
-            f"{some(gone)}. Whether these rows are to go, or are in the files that are new, nothing says; overwrite() "
-            "or delete() them in the table, or adopt anew elsewhere."
+            "files whose rows the table has written again or removed since are gone from where it was adopted: "
+            f"{some(gone)}. Whether these rows are to go, or are in the files that are new, nothing says. Put them "
+            f"back; or overwrite() or delete() the rows in the table and {way_out or 'go on without the other one'}; "
+            "or adopt anew elsewhere."
         )
+
+
+def _is_back(path: str) -> LeftOut:
+    return LeftOut(
+        path,
+        "it was gone, and is back, and the table had removed rows of it; under another name, all of its rows come in",
+    )
+
+
+def _remembered(survey: Survey, known: Mapping[str, Seen], held: Mapping[str, DataFile]) -> dict[str, Seen]:
+    """What the next adoption has to know: what is there, and what is gone and may come back with rows that must not."""
+    gone = {path: seen for path, seen in known.items() if path not in survey.listed and path not in held}
+    gone |= {
+        path: replace(known[path], dead_rows=file.dead_rows)
+        for path, file in held.items()
+        if path not in survey.listed and file.dead_rows
+    }
+    there = {
+        path: replace(seen, dead_rows=known[path].dead_rows) if path in known else seen
+        for path, seen in survey.listed.items()
+    }
+    return gone | there
 
 
 def _told(

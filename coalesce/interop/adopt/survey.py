@@ -8,6 +8,7 @@ from coalesce.model.datafile import DataFile
 from coalesce.model.rule import RuleRequest
 from coalesce.model.schema import Schema
 from coalesce.model.version import Version
+from coalesce.storage.base import StoredFile
 
 PARQUET: Final = "parquet"
 DELTA: Final = "delta"
@@ -29,10 +30,20 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file as a listing shows it; `modified_ms` is 0 where the source keeps no such thing."""
+    """A file as a listing shows it; `modified_ms` is 0 where the source keeps no such thing.
+
+    `footer` is the digest of its footer, None if that was not read. `dead_rows` of it the table had removed, and lay in
+    it still, when it was gone from the source.
+    """
 
     bytes: int
     modified_ms: int
+    footer: str | None = None
+    dead_rows: int = 0
+
+    def looks_like(self, other: "Seen | None") -> bool:
+        """Whether a listing shows the same of both."""
+        return other is not None and (self.bytes, self.modified_ms) == (other.bytes, other.modified_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +60,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How much of a file is rows: not its `footer`, nor what is `fixed`; and the rest shrinks by `factor`."""
+    """How much of a file is rows: not its `footer`, nor what is `fixed`; and the rest shrinks by `factor`.
+
+    What that will be is only known when the rows are written: between `least` and `most` of what the factor says.
+    """
 
     footer: float = 0.0
     fixed: float = 0.0
     factor: float = 1.0
+    least: float = 1.0
+    most: float = 1.0
 
     def payload(self, size: int, rows: int) -> float:
         """What the rows of a file would take in a larger one."""
@@ -66,7 +82,7 @@ class Survey:
 
     `version` is the table as it is to be, but for its manifests. `materialized` says that every file holds its
     partition columns, and `state` is what the source itself calls the state that was looked at. `packing` tells
-    how much of the files is rows.
+    how much of the files is rows. `own` are files that the table's writers may have made: their names are like those.
     """
 
     kind: str
@@ -78,6 +94,7 @@ class Survey:
     materialized: bool = True
     state: str | None = None
     packing: Packing = Packing()
+    own: Sequence[StoredFile] = ()
 
 
 def some(paths: Sequence[str]) -> str:

@@ -36,8 +36,9 @@ class Advice:
     `sizes` has the bytes of the least, of those that a tenth, half, nine tenths and 99 of 100 are not above, and of the
     greatest; `small` of them are below `below`. `now` and `after` say how the data lies and would lie with `rule`,
     which is None if no partitions are to share files, and files of `target` bytes, for the reasons in `why`.
-    `moved_bytes` would be written again for it. `unknown` counts files of which it is not known which partitions they
-    hold.
+    How well rows pack is only known when they are written: `files_between` are the fewest and the most files that may
+    come of it. `moved_bytes` would be written again for it. `unknown` counts files of which it is not known which
+    partitions they hold.
     """
 
     source: str
@@ -51,6 +52,7 @@ class Advice:
     target: int
     now: Shape
     after: Shape
+    files_between: tuple[int, int]
     moved_bytes: int
     why: tuple[str, ...]
     left_out: int = 0
@@ -115,5 +117,8 @@ def told(advice: Advice) -> str:
         lines.append(
             f"Of {a.unknown:,} files it is not known which logical partitions they hold; adopt with scan=True."
         )
+    least, most = a.files_between
+    if least < most:
+        lines.append(f"Between {least:,} and {most:,} files: how well rows pack is only known when they are written.")
     lines += [*a.why]
     return "\n".join(lines)

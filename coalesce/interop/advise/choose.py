@@ -36,6 +36,9 @@ def advise(
     wanted = DEFAULT_TARGET_FILE_BYTES if target is None else target
     below = max(wanted // 2, 1)
     share, estimate, tried = _chosen(version, files, wanted, below, packing)
+    rule = small(*share, below=below) if share else keep_all()
+    looser = (replace(packing, factor=packing.factor * by) for by in (packing.least, packing.most))
+    numbers = [len(estimate.files), *(len(_with(version, files, rule, wanted, p).files) for p in looser)]
     partitions, sizes = _sizes(version, files)
     size = sum(f.bytes for f in files)
     # A footer of a shared file says about as much, and its entry lists the partitions that are inside.
@@ -60,6 +63,7 @@ def advise(
             len(after) * packing.footer + entries,
             listed=False,
         ),
+        files_between=(min(numbers), max(numbers)),
         moved_bytes=estimate.moved,
         why=tuple(_reasons(version, files, share, estimate, tried, wanted, below)),
         left_out=left_out,

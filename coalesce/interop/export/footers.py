@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from coalesce.arrow.compat import has_inner_ids
 from coalesce.errors import CorruptMetadata, FileMissing
+from coalesce.interop.export.contradictions import contradicted
 from coalesce.model.arrow_schema import FIELD_ID
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import Field, ListType, MapType, StructType
@@ -28,14 +29,19 @@ class Footer:
     """`types` are the stored types of the columns that the file has, inner ones too, by column id.
 
     `misnamed` are columns that a file without ids has under a name that differs in upper and lower case, `unnumbered`
-    those of a file with ids in which elements, keys or values have none.
+    those of a file with ids in which elements, keys or values have none. `schema` is what Arrow makes of all columns of
+    the file, and `int96` are the paths of those with 12-byte timestamps. Those `contradicted` have other values than
+    the file's entry tells.
     """
 
     types: Mapping[int, pa.DataType]
     misnamed: frozenset[int]
     unnumbered: frozenset[int]
     split_offsets: tuple[int, ...]
-    has_int96: bool
+    schema: pa.Schema
+    has_ids: bool
+    int96: tuple[str, ...]
+    contradicted: frozenset[int]
 
 
 def read_footers(storage: Storage, version: Version, files: Sequence[DataFile]) -> list[Footer]:
@@ -64,8 +70,13 @@ def _footer(storage: Storage, version: Version, file: DataFile) -> Footer:
     misnamed = frozenset(f.id for f in version.schema if f.id not in types and f.physical_name.lower() in folded)
     numbered = {_id(m): m.type for m in arrow if has_ids}
     inside = (f.id for f in version.schema if f.id in numbered and not has_inner_ids(f, numbered[f.id]))
-    int96 = any(schema.column(i).physical_type == "INT96" for i in range(len(schema)))
-    return Footer(types, misnamed, frozenset(inside), tuple(_offsets(metadata)), int96)
+    leaves = (schema.column(i) for i in range(len(schema)))
+    int96 = tuple(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+    offsets = tuple(_offsets(metadata))
+    by_key = {_id(m) if has_ids else m.name: m for m in arrow}
+    stored = {f.id: by_key[key] for f in version.schema if (key := f.id if has_ids else f.physical_name) in by_key}
+    other = contradicted(storage, version, file, metadata, stored)
+    return Footer(types, misnamed, frozenset(inside), offsets, arrow.remove_metadata(), has_ids, int96, other)
 
 
 def _stored(fields: Sequence[Field], members: Sequence[pa.Field], has_ids: bool) -> Iterator[tuple[int, pa.DataType]]:

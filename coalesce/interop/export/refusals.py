@@ -1,7 +1,7 @@
 """Why a table cannot be written down in another format: every reason at once, and what to do about each."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NoReturn
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ from coalesce.model.version import Version
 
 # Whether readers of a format find values of the first type where the schema says the second.
 Widens = Callable[[Type, Type], bool]
+# Whether they read what is stored as a type of Arrow's at all.
+Reads = Callable[[pa.DataType], bool]
 
 _AGAIN = "write them again, such as with overwrite() (without Spark, where that is the reason)"
 
@@ -33,6 +35,7 @@ def unreadable_columns(
     footers: Sequence[Footer],
     told: Collection[int],
     widens: Widens,
+    reads: Reads = lambda _: True,
     *,
     by_ids: bool,
 ) -> list[str]:
@@ -58,29 +61,41 @@ def unreadable_columns(
                     found[
                         f"column {field.name!r} has elements, keys or values without ids, as Spark writes them, in"
                     ].append(file.path)
-                for reason in _misread(field, field.name, footer, widens):
+                if field.id in footer.contradicted and (by_ids or field.id not in told):
+                    found[f"column {field.name!r} has other values in its rows than its directory tells in"].append(
+                        file.path
+                    )
+                for reason in _misread(field, field.name, footer, widens, reads):
                     found[reason].append(file.path)
-    return [f"{reason} {_shown(paths)}; {_AGAIN}." for reason, paths in found.items()]
+    return sentences((reason, path) for reason, paths in found.items() for path in paths)
 
 
-def _misread(field: Field, name: str, footer: Footer, widens: Widens) -> Iterator[str]:
+def sentences(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Sentences about files: beginnings that the files' names end."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for reason, path in found:
+        by_reason[reason].append(path)
+    return [f"{reason} {_shown(paths)}; {_AGAIN}." for reason, paths in by_reason.items()]
+
+
+def _misread(field: Field, name: str, footer: Footer, widens: Widens, reads: Reads) -> Iterator[str]:
     """What is wrong with a column that is there, and with what is inside of it."""
     stored = footer.types[field.id]
     if is_atomic(field.type):
-        if not _is_read(stored, field.type, footer, widens):
+        if not (reads(stored) and _is_read(stored, field.type, footer, widens)):
             yield f"column {name!r} is {field.type} and stored as {stored} in"
         return
     for member in children(field.type):
         inner = f"{name}.{member.name}"
         if member.id in footer.types:
-            yield from _misread(member, inner, footer, widens)
+            yield from _misread(member, inner, footer, widens, reads)
         elif member.default is not None:
             yield _lacks(inner, member)
 
 
 def _is_read(stored: pa.DataType, wanted: Type, footer: Footer, widens: Widens) -> bool:
     if pa.types.is_timestamp(stored) and stored.unit == "ns":
-        return footer.has_int96
+        return bool(footer.int96)
     try:
         found = type_from_arrow(stored)
     except SchemaError:

@@ -71,7 +71,9 @@ def _path(record: str, number: int) -> str:
     return f"{record}/{number:020d}.json"
 
 
-def _ref(*, path: str, length: int, digest: str, files: int) -> ManifestRef:
+def _ref(*, path: object, length: object, digest: object, files: object) -> ManifestRef:
+    if not (isinstance(path, str) and isinstance(length, int) and isinstance(digest, str) and isinstance(files, int)):
+        raise TypeError("what names a manifest")
     return ManifestRef(
         path=path, spec_id=0, files=files, rows=0, bytes=0, length=length, digest=digest, bounds=None,
         added_version=0, first_row_id=0,

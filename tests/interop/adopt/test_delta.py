@@ -80,7 +80,7 @@ def test_again(delta: str) -> None:
     done.table.compact()
     assert not coalesce.adopt(delta).committed
     DeltaTable(delta).delete("n = 2")
-    with pytest.raises(CoalesceError, match="written again since are gone"):
+    with pytest.raises(CoalesceError, match="written again or removed since are gone"):
         coalesce.adopt(delta)
 
 

@@ -61,6 +61,25 @@ def test_vacuum_leaves_alone_what_was_adopted(tmp_path: Path, monkeypatch: pytes
         table.vacuum("0s", force=True)
 
 
+def test_files_called_as_our_own_are_told_of_later(tmp_path: Path) -> None:
+    """They are not taken in, and a vacuum would delete them: the result says so. The table's own are not told of."""
+    lay(tmp_path, {f"app={a}/x.parquet": ROW for a in "ab"})
+    table = coalesce.adopt(tmp_path, rule=coalesce.small("app")).table
+    table.append([{"n": 2, "app": "a"}])
+    table.compact()  # which leaves a file of the table's own to an older version
+    assert coalesce.adopt(tmp_path).left_out == ()
+    lay(tmp_path, {OURS: ROW, f"{OURS[:-13]}/_SUCCESS": ROW})
+    done = coalesce.adopt(tmp_path)
+    assert (done.committed, [file.path for file in done.left_out]) == (False, [OURS])
+    assert "a vacuum would delete it" in done.left_out[0].reason
+    lay(tmp_path, {"app=c/x.parquet": ROW})
+    done = coalesce.adopt(tmp_path)
+    assert (done.files_added, [file.path for file in done.left_out]) == (1, [OURS])
+    (manifest, *_) = sorted((tmp_path / "_coalesce/manifests").iterdir(), key=lambda path: path.stat().st_mtime)
+    manifest.write_bytes(b"")
+    assert "check() says why" in coalesce.adopt(tmp_path).left_out[0].reason
+
+
 def test_what_an_export_says_of_dead_rows_is_no_data(tmp_path: Path) -> None:
     """It lies below the root as Parquet, beside the metadata of Iceberg, when the directory is adopted again."""
     lay(tmp_path, {f"app={a}/x.parquet": ROW for a in "ab"})

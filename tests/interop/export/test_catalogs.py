@@ -9,7 +9,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import StringType
 
 import coalesce
-from coalesce.errors import ExportRefused
+from coalesce.errors import ExportRefused, InvalidArgument
 from tests.interop.export.tables import files, ours, rows, shared
 
 
@@ -46,6 +46,17 @@ def test_columns_that_somebody_else_added(tmp_path: Path, catalog: SqlCatalog) -
         update.add_column("theirs", StringType())
     with pytest.raises(ExportRefused, match="columns that the export has not"):
         table.export_iceberg(catalog=catalog, identifier="db.t")
+
+
+@pytest.mark.parametrize(("name", "said"), [("nowhere.t", "no namespace for 'nowhere.t'"), ("t", "names no namespace")])
+def test_a_namespace_that_is_missing(tmp_path: Path, catalog: SqlCatalog, name: str, said: str) -> None:
+    """It is told before anything is exported."""
+    table = shared(tmp_path / "t")
+    with pytest.raises(InvalidArgument, match=said):
+        table.export_iceberg(catalog=catalog, identifier=name)
+    assert not files(table, "metadata")
+    assert not files(table, "_coalesce/exports")
+    table.export_iceberg(catalog=catalog, identifier="db.t")
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -74,8 +74,10 @@ def read_checkpoint(storage: Storage, number: int) -> Iterator[Action]:
     path = checkpoint_path(number)
     try:
         table = pq.read_table(pa.BufferReader(storage.read(path)))
-    except pa.ArrowException as error:
-        raise CorruptMetadata(path, f"it is not a readable Parquet file: {error}.") from error
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptMetadata(
+            path, f"it is not a readable Parquet file: {error}; drop_export('delta'), and export again."
+        ) from error
     for name in table.column_names:
         column = table.column(name)
         for action in column.drop_null().to_pylist():

@@ -101,11 +101,16 @@ def is_widened(stored: pa.DataType, wanted: Type) -> bool:
     return found != wanted and widens(found, wanted)
 
 
+def types_before(text: str) -> dict[tuple[str, ...], Type]:
+    """The types that a schema of the log says, by the columns' names in files."""
+    return dict(_types_in(json.loads(text), ()))
+
+
 def narrow_before(text: str | None, schema: Schema) -> dict[int, Type]:
     """The narrower types that files of the last export may have, by what its schema says; found by names in files."""
     if text is None:
         return {}
-    before = dict(_types_in(json.loads(text), ()))
+    before = types_before(text)
     found: dict[int, Type] = {}
     for path, field in _paths(schema.fields, ()):
         type_ = before.get(path)
@@ -122,7 +127,7 @@ def has_to_look_again(text: str | None, schema: Schema) -> bool:
     """
     if text is None:
         return False
-    before = dict(_types_in(json.loads(text), ()))
+    before = types_before(text)
     return any(
         (field.default is not None and path not in before)
         or (path in before and is_atomic(field.type) and not widens(before[path], field.type))

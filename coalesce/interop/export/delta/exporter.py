@@ -4,6 +4,7 @@ Creating the next file of the log is the commit, and nothing else is written bef
 What changed is told by manifests: those that the last export had are not looked at again.
 """
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from coalesce.interop.export.delta.log import (
 from coalesce.interop.export.delta.protocol import Terms, check_features, high_water_mark, terms_of
 from coalesce.interop.export.entries import constant_fields, held_by
 from coalesce.interop.export.footers import read_footers
-from coalesce.interop.export.refusals import refuse, unreadable_columns
+from coalesce.interop.export.refusals import refuse, sentences, unreadable_columns
 from coalesce.manifest.manifest_file import manifest_paths
 from coalesce.model.arrow_schema import type_from_arrow
 from coalesce.model.datafile import DataFile
@@ -38,6 +39,7 @@ from coalesce.storage.base import Storage
 from coalesce.table.exports import DELTA, ExportOptions, ExportResult, ExportSource
 from coalesce.table.maintain.exported import keep, kept_of, record_of, release
 
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _RECORD: Final = record_of(DELTA, None)
 _CHECKPOINT_EVERY: Final = 10  # versions of the log
 _MANY_ACTIONS: Final = 5_000  # that are read faster out of a checkpoint
@@ -154,7 +156,7 @@ class _Attempt:
         paths = {encoded_path(file.path) for file in files}
         gone = self._no_longer(exported, paths)
         new = [f for f in files if encoded_path(f.path) not in state.adds]
-        if columns.has_to_look_again(terms_of(state).schema, version.schema):
+        if everything or columns.has_to_look_again(terms_of(state).schema, version.schema):
             new = [file for held in held_by(self.source, version.manifests) for file in held.files]
         narrow = self._look_at(new, words)
         now = version.timestamp_ms
@@ -187,6 +189,8 @@ class _Attempt:
         footers = read_footers(storage, version, files)
         told = {f.source_id for f in words.fields}
         reasons = unreadable_columns(version, files, footers, told, columns.widens, by_ids=False)
+        odd = [f.path for f in files if not f.path.isprintable() and _CONTROL.search(f.path)]
+        reasons += sentences(("delta-rs does not open files with control characters in their names:", p) for p in odd)
         if reasons:
             refuse(DELTA, storage.root, reasons)
         types = {f.id: f.type for f in all_fields(version.schema.fields)}
@@ -230,7 +234,7 @@ class _Attempt:
         found = [("protocol", state.protocol), ("metaData", state.metadata), ("txn", _txn(self.version))]
         if state.high_water_mark is not None:
             found.append(("domainMetadata", high_water_mark(state.high_water_mark)))
-        found += [("remove", gone) for gone in state.removes.values() if gone["deletionTimestamp"] > oldest]
+        found += [("remove", gone) for gone in state.removes.values() if (gone.get("deletionTimestamp") or 0) > oldest]
         return [*found, *(("add", add) for add in state.adds.values())]
 
     def _result(

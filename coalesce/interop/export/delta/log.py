@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Final
 
 from coalesce.errors import CorruptMetadata, ExportRefused, FileMissing
@@ -19,6 +20,17 @@ TABLE_ID: Final = "coalesce.tableId"
 ENGINE: Final = "coalesce"
 
 _ACTION: Final = (dict, type(None))
+# What actions have; that which may be missing may be None.
+_LIST, _OBJECT, _INTEGER = (list, NoneType), (dict, NoneType), (int, NoneType)
+_MEMBERS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
+    "add": {"path": str, "size": int, "partitionValues": dict, "deletionVector": _OBJECT},
+    "remove": {"path": str, "deletionTimestamp": _INTEGER, "deletionVector": _OBJECT},
+    "protocol": {"minReaderVersion": int, "minWriterVersion": int, "readerFeatures": _LIST, "writerFeatures": _LIST},
+    "metaData": {"schemaString": str, "partitionColumns": list, "configuration": _OBJECT, "createdTime": _INTEGER},
+    "txn": {"appId": str, "version": int},
+}
+_NO_ACTION: Final = (KeyError, TypeError, ValueError, AttributeError)  # what a thing raises that is no action
+_LACKING: Final = "an action lacks something, or holds what it cannot"
 _AGAIN: Final = "drop_export('delta'), and export again"
 _COMMIT: Final = re.compile(rf"{LOG}/([0-9]{{20}})\.json")
 _NUMBERED: Final = re.compile(rf"{LOG}/([0-9]{{20}})\.(json|checkpoint\.parquet)")
@@ -43,7 +55,8 @@ class State:
     removes: dict[str, Action] = field(default_factory=dict)  # by path and vector
 
     def apply(self, line: Mapping[str, Any], application: str) -> None:
-        """Take one action in."""
+        """Take one action in; KeyError, TypeError or ValueError if it is not what an action of its kind is."""
+        _check_members(line)
         if (add := line.get("add")) is not None:
             self.adds[add["path"]] = add
             self.removes.pop(_key(add), None)
@@ -62,6 +75,13 @@ class State:
             self.high_water_mark = json.loads(domain["configuration"])["rowIdHighWaterMark"]
 
 
+def _check_members(line: Mapping[str, Any]) -> None:
+    for kind, action in line.items():
+        for name, type_ in _MEMBERS.get(kind, {}).items() if action is not None else ():
+            if not isinstance(action.get(name), type_):
+                raise TypeError(name)
+
+
 def application_of(table_id: str) -> str:
     """What exports of a table are known by in the log, with the number of the version as theirs."""
     return f"coalesce-{table_id}"
@@ -72,8 +92,7 @@ def read_log(storage: Storage, table_id: str) -> State:
     state, application = State(), application_of(table_id)
     checkpoint = _last_checkpoint(storage)
     if checkpoint is not None:
-        for action in read_checkpoint(storage, checkpoint):
-            state.apply(action, application)
+        _apply_checkpoint(storage, checkpoint, state, application)
         state.number = checkpoint
     after = None if checkpoint is None else commit_path(checkpoint)
     numbers = [int(m[1]) for f in storage.list(LOG, after) if (m := _COMMIT.fullmatch(f.path)) is not None]
@@ -85,6 +104,16 @@ def read_log(storage: Storage, table_id: str) -> State:
     if state.number >= 0:
         _check_own(storage, state, table_id)
     return state
+
+
+def _apply_checkpoint(storage: Storage, number: int, state: State, application: str) -> None:
+    try:
+        for action in read_checkpoint(storage, number):
+            state.apply(action, application)
+    except _NO_ACTION as error:
+        raise CorruptMetadata(
+            checkpoint_path(number), f"it is not a checkpoint of Delta's log: {_LACKING}; {_AGAIN}."
+        ) from error
 
 
 def _read_commit(storage: Storage, number: int, state: State, application: str) -> None:
@@ -104,10 +133,8 @@ def _read_commit(storage: Storage, number: int, state: State, application: str) 
     try:
         for line in lines:
             state.apply(line, application)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorruptMetadata(
-            path, f"it is not a file of Delta's log: an action lacks something, or holds what it cannot; {_AGAIN}."
-        ) from error
+    except _NO_ACTION as error:
+        raise CorruptMetadata(path, f"it is not a file of Delta's log: {_LACKING}; {_AGAIN}.") from error
 
 
 def _check_own(storage: Storage, state: State, table_id: str) -> None:
@@ -166,8 +193,7 @@ def _first_table_id(storage: Storage, paths: Sequence[str]) -> str | None:
             if match[2] == "json":
                 _read_commit(storage, int(match[1]), state, "")
             else:
-                for action in read_checkpoint(storage, int(match[1])):
-                    state.apply(action, "")
+                _apply_checkpoint(storage, int(match[1]), state, "")
         if state.metadata is not None:
             configuration = state.metadata.get("configuration")
             return configuration.get(TABLE_ID) if isinstance(configuration, dict) else None

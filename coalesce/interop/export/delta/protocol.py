@@ -11,10 +11,11 @@ from typing import Final, Self
 from uuid import UUID, uuid5
 
 from coalesce.arrow.encode import ROW_ID, ROW_VERSION
+from coalesce.errors import CoalesceError, CorruptMetadata
 from coalesce.interop.export.delta import columns
 from coalesce.interop.export.delta.actions import Action
 from coalesce.interop.export.delta.columns import Narrow
-from coalesce.interop.export.delta.log import FEATURE, TABLE_ID, State
+from coalesce.interop.export.delta.log import FEATURE, LOG, TABLE_ID, State
 from coalesce.model.version import (
     COLUMN_MAPPING_USAGE_TRACKING,
     ICEBERG_COMPAT_V3,
@@ -71,13 +72,23 @@ def terms_of(state: State) -> Before:
     """The features, partition columns (by the names in files) and columns of the last export."""
     if state.protocol is None or state.metadata is None:
         return Before()
-    fields = json.loads(state.metadata["schemaString"])["fields"]
+    try:
+        return _terms(state.protocol, state.metadata)
+    except (KeyError, TypeError, ValueError, AttributeError, CoalesceError) as error:
+        raise CorruptMetadata(
+            LOG, "what the log says of its columns cannot be read; drop_export('delta'), and export again."
+        ) from error
+
+
+def _terms(protocol: Action, metadata: Action) -> Before:
+    fields = json.loads(metadata["schemaString"])["fields"]
+    columns.types_before(metadata["schemaString"])
     physical = {f["name"]: f["metadata"].get("delta.columnMapping.physicalName", f["name"]) for f in fields}
     return Before(
-        frozenset(state.protocol.get("writerFeatures") or ()) - {FEATURE},
-        tuple(physical[name] for name in state.metadata["partitionColumns"]),
-        state.metadata["schemaString"],
-        (state.metadata.get("configuration") or {}).get("delta.enableRowTracking") == "true",
+        frozenset(protocol.get("writerFeatures") or ()) - {FEATURE},
+        tuple(physical[name] for name in metadata["partitionColumns"]),
+        metadata["schemaString"],
+        (metadata.get("configuration") or {}).get("delta.enableRowTracking") == "true",
     )
 
 
@@ -147,7 +158,7 @@ class Terms:
             "schemaString": self.schema,
             "partitionColumns": list(self.partition_columns),
             "configuration": dict(self.configuration),
-            "createdTime": version.timestamp_ms if before is None else before["createdTime"],
+            "createdTime": version.timestamp_ms if before is None else before.get("createdTime"),
         }
 
 

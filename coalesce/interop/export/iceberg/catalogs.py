@@ -3,7 +3,7 @@
 from typing import Any, Final
 from uuid import UUID
 
-from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError, RESTError
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, TableUpdate
 
@@ -16,13 +16,17 @@ _ANEW: Final = "then drop it from the catalog, without purging, and export again
 
 
 def check_follows(catalog: Any, identifier: str, before: TableMetadata | None, table_uuid: UUID) -> None:
-    """Refuse a catalog's table that somebody else has written to; `before` is where the export stands.
+    """Refuse a catalog's table that somebody else has written to, and one that cannot be made.
 
-    That is asked before the export is committed, and again before the catalog's table is: it would lose their rows.
+    `before` is where the export stands. That is asked before the export is committed, and again before the catalog's
+    table is: it would lose their rows.
     """
+    if "." not in identifier:
+        raise InvalidArgument(f"{identifier!r} names no namespace of the catalog; identifier= is such as 'db.events'.")
     try:
         have = catalog.load_table(identifier).metadata
-    except NoSuchTableError:
+    except (NoSuchTableError, NoSuchNamespaceError):
+        _check_namespace(catalog, identifier)
         return
     except FileNotFoundError as error:
         raise ExportRefused(
@@ -41,7 +45,7 @@ def follow(catalog: Any, identifier: str, target: Storage, number: int) -> None:
         try:
             catalog.register_table(identifier, target.uri(metadata_path(number)))
         except NoSuchNamespaceError as error:
-            raise InvalidArgument(f"the catalog has no namespace for {identifier!r}; create it first.") from error
+            raise _no_namespace(identifier) from error
         return
     _check(table.metadata, identifier, wanted, wanted.table_uuid)
     updates = _updates(table.metadata, wanted)
@@ -55,6 +59,20 @@ def follow(catalog: Any, identifier: str, target: Storage, number: int) -> None:
         catalog.commit_table(table, requirements, tuple(updates))
     except CommitFailedException as error:
         raise CommitConflict(f"the catalog's table {identifier!r} was changed meanwhile; export again.") from error
+
+
+def _check_namespace(catalog: Any, identifier: str) -> None:
+    """Refuse a name whose namespace is not there; whatever else a catalog says is left to when it is asked to."""
+    try:
+        catalog.load_namespace_properties(tuple(identifier.split(".")[:-1]))
+    except NoSuchNamespaceError as error:
+        raise _no_namespace(identifier) from error
+    except RESTError:
+        return
+
+
+def _no_namespace(identifier: str) -> InvalidArgument:
+    return InvalidArgument(f"the catalog has no namespace for {identifier!r}; create it first.")
 
 
 def _check(have: TableMetadata, identifier: str, before: TableMetadata | None, table_uuid: UUID) -> None:
@@ -72,7 +90,7 @@ def _check(have: TableMetadata, identifier: str, before: TableMetadata | None, t
     if ahead or all((s.schema_id, s.fields) != (schema.schema_id, schema.fields) for s in known):
         raise ExportRefused(
             f"the catalog's table {identifier!r} has snapshots or columns that the export has not: somebody else has "
-            f"changed it, or the export was dropped since; {_ANEW}."
+            f"changed it, or the export was dropped since, or the table was moved; {_ANEW}."
         )
 
 

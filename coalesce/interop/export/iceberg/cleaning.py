@@ -53,7 +53,7 @@ def clean(files: StorageIO, metadata: TableMetadata, number: int, table_id: str)
         before = time.time_ns() // 1_000_000 - _DAY_MS
         old = {f.path for f in storage.list(METADATA) if f.modified_ms < before and f.path not in needed}
         unnamed = [path for path in old if _DELETES.fullmatch(path)]
-        deletes = _deletes_of(files, _own_metadata(storage, table_id)) if unnamed else set()
+        deletes = _deletes_of(storage, _own_metadata(storage, table_id)) if unnamed else set()
         late = [path for n in numbers_of(storage) if (path := metadata_path(n)) in old]
         _delete(storage, [path for path in unnamed if path in deletes])
         _delete(storage, [path for path in old if _AVRO.fullmatch(path)])
@@ -66,7 +66,7 @@ def drop_all(storage: Storage, state: State, table_id: str) -> int:
     The oldest metadata goes last: by it, whoever dies on the way can go on.
     """
     own = _own_metadata(storage, table_id)
-    deletes = _deletes_of(StorageIO(storage), own)
+    deletes = _deletes_of(storage, own)
     found = [file.path for file in storage.list(METADATA)]
     if own and state.hint is not None and (metadata_path(state.hint) in own or metadata_path(state.hint) not in found):
         storage.delete(HINT)
@@ -82,13 +82,15 @@ def _own_metadata(storage: Storage, table_id: str) -> list[str]:
     return [p for n in sorted(numbers_of(storage)) if is_own(storage, p := metadata_path(n), table_id)]
 
 
-def _deletes_of(files: StorageIO, own: Iterable[str]) -> set[str]:
+def _deletes_of(storage: Storage, own: Iterable[str]) -> set[str]:
     """The files of position deletes that our snapshots name. What cannot be read names nothing: its files stay."""
-    seen: dict[int, Snapshot] = {}
+    seen: dict[int, tuple[Snapshot, StorageIO]] = {}
     for path in own:
-        seen.update((s.snapshot_id, s) for s in read_metadata(files.storage, path).snapshots)
+        metadata = read_metadata(storage, path)
+        files = StorageIO(storage, metadata.location)
+        seen.update((snapshot.snapshot_id, (snapshot, files)) for snapshot in metadata.snapshots)
     found: set[str] = set()
-    for snapshot in seen.values():
+    for snapshot, files in seen.values():
         if version_of(snapshot) is not None:
             with suppress(CoalesceError):
                 found |= _named_by(files, snapshot)

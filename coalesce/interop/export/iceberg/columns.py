@@ -1,7 +1,6 @@
 """A table's columns and partition fields in Iceberg's words: with the same ids, so that names may change."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pyiceberg.partitioning import PartitionField as IcebergField
@@ -136,26 +135,3 @@ def _name(field: PartitionField, schema: Schema) -> str:
     if other is None or (other.id == field.source_id and isinstance(field.transform, Identity)):
         return field.name
     return f"{field.name}_{field.field_id}"
-
-
-def name_mapping(schema: Schema) -> str:
-    """Which column is meant by which name in a file without ids, as Iceberg's table property says it."""
-    return json.dumps(_mapped(schema.fields), separators=(",", ":"))
-
-
-def _mapped(fields: Iterable[Field]) -> list[Mapping[str, object]]:
-    return [_mapping(field, field.physical_name) for field in fields]
-
-
-def _mapping(field: Field, name: str) -> Mapping[str, object]:
-    inside: list[Mapping[str, object]] = []
-    match field.type:
-        case StructType(fields):
-            inside = _mapped(fields)
-        case ListType(element):
-            inside = [_mapping(element, "element")]
-        case MapType(key, value):
-            inside = [_mapping(key, "key"), _mapping(value, "value")]
-        case _:
-            pass
-    return {"field-id": field.id, "names": [name], **({"fields": inside} if inside else {})}

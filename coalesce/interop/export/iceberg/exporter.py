@@ -4,10 +4,11 @@ Manifests and the list of them are written first, under names of their own. Crea
 the hint comes last, and the next export mends it if it could not be written.
 """
 
+import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 from uuid import uuid4
@@ -30,14 +31,19 @@ from coalesce.interop.export.iceberg.metadata import (
     has_to_look_again,
     is_lost,
     next_metadata,
+    properties_of,
     snapshots_to_drop,
     table_uuid,
+    with_names,
     without_lost_specs,
 )
+from coalesce.interop.export.iceberg.naming import NAME_MAPPING, with_unknown
+from coalesce.interop.export.iceberg.naming import written as written_names
+from coalesce.interop.export.iceberg.readable import reads, unreadable_files
 from coalesce.interop.export.iceberg.state import HINT, VERSION, State, find_state, metadata_path, read_state
 from coalesce.interop.export.iceberg.stored import StorageIO
 from coalesce.interop.export.iceberg.updates import snapshot_is, without_snapshots
-from coalesce.interop.export.refusals import refuse, unreadable_columns
+from coalesce.interop.export.refusals import refuse, sentences, unreadable_columns
 from coalesce.model.spec import PartitionField
 from coalesce.model.transforms import Identity
 from coalesce.model.version import ManifestRef, Version
@@ -61,6 +67,8 @@ class IcebergExporter:
 
         def attempt() -> ExportResult | None:
             state = read_state(target, table_id)
+            if state.was_moved(target.uri(""), source.storage.uri("")):
+                state = replace(state, metadata=None)  # which leads nowhere: the export begins anew, behind it
             if options.catalog is not None:
                 check_follows(options.catalog, options.identifier or "", state.metadata, table_uuid(table_id))
             return _Attempt(source, target, state, record).run(began)
@@ -114,7 +122,8 @@ class _Attempt:
             self._hint(state.number)
             return self._result(state.number, before.kept, None, began)
         snapshot_id = secrets.randbits(62) + 1
-        written = self._manifests(base, todo, before, snapshot_id)
+        written, names = self._manifests(base, todo, before, snapshot_id)
+        base = with_names(base, names)
         manifests = [*before.kept, *written.manifests]
         snapshot = self._snapshot(base, manifests, written, snapshot_id)
         gone = snapshots_to_drop(base, version, self.source.newest())
@@ -134,9 +143,11 @@ class _Attempt:
 
     def _base(self) -> tuple[TableMetadata, bool]:
         """The metadata to go on from, with the columns and partition fields of now, and whether those are others."""
-        if self.state.metadata is None:
-            return first_metadata(self.version, self.fields, self.target.uri("")), True
-        return next_metadata(self.state.metadata, self.version, self.fields)
+        before, version, path = self.state.metadata, self.version, metadata_path(self.state.number)
+        properties = properties_of(version, self.source.storage.uri(""), before, path)
+        if before is None:
+            return first_metadata(version, self.fields, self.target.uri(""), properties), True
+        return next_metadata(before, version, self.fields, properties)
 
     def _usable(self, base: TableMetadata) -> set[int]:
         """The specs whose manifests can stay as they are."""
@@ -144,15 +155,24 @@ class _Attempt:
             return set()
         return {spec.spec_id for spec in base.partition_specs if not is_lost(spec, self.version)}
 
-    def _manifests(self, base: TableMetadata, todo: Sequence[ManifestRef], before: Before, snapshot_id: int) -> Written:
-        """New manifests for those of ours that have none, if readers will find in the files what they should."""
+    def _manifests(
+        self, base: TableMetadata, todo: Sequence[ManifestRef], before: Before, snapshot_id: int
+    ) -> tuple[Written, str]:
+        """New manifests for those of ours that have none, if readers will find in the files what they should.
+
+        And what names of columns mean in files without ids, those that are new among them.
+        """
         version, storage = self.version, self.source.storage
         words = Words(version, self.fields, storage)
         held = list(held_by(self.source, todo))
         new = [f for part in held for f in part.files] if self.looks_again else new_files(held, before, words)
         footers = read_footers(storage, version, new)
         told = {f.source_id for f in self.fields if isinstance(f.transform, Identity)}
-        reasons = unreadable_columns(version, new, footers, told, columns.widens, by_ids=True)
+        names = written_names(
+            with_unknown(json.loads(base.properties[NAME_MAPPING]), (f.schema for f in footers if not f.has_ids))
+        )
+        reasons = unreadable_columns(version, new, footers, told, columns.widens, reads, by_ids=True)
+        reasons = reasons or sentences(unreadable_files(storage, new, footers, names))
         if reasons:
             refuse(ICEBERG, storage.root, reasons)
         by_path = dict(zip((f.path for f in new), footers, strict=True))
@@ -162,12 +182,13 @@ class _Attempt:
         for part in held:
             manifester.write(part, before, by_path, written)
         manifester.write_removed(before, written)
-        return written
+        return written, names
 
     def _snapshot(
         self, base: TableMetadata, manifests: Sequence[ManifestFile], written: Written, snapshot_id: int
     ) -> Snapshot:
-        sequence = max((s.sequence_number or 0 for s in base.snapshots), default=0) + 1
+        last = getattr(base, "last_sequence_number", 0)  # which a table of version 1 has not
+        sequence = max([last, *(s.sequence_number or 0 for s in base.snapshots)]) + 1
         address = self.target.uri(f"{METADATA}/snap-{snapshot_id}-{uuid4().hex[:12]}.avro")
         parent = base.current_snapshot_id
         with write_manifest_list(

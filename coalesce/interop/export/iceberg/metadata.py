@@ -1,6 +1,6 @@
 """What Iceberg's metadata says of a table: its columns, partition fields and properties, and which snapshots stay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID, uuid5
 
@@ -10,7 +10,8 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
 from coalesce.interop.export.iceberg import columns
-from coalesce.interop.export.iceberg.state import TABLE_ID, version_of
+from coalesce.interop.export.iceberg.naming import NAME_MAPPING, name_mapping, with_earlier, written
+from coalesce.interop.export.iceberg.state import LOCATION, TABLE_ID, version_of
 from coalesce.interop.export.iceberg.updates import properties_are, schema_is, spec_is, without_specs
 from coalesce.model.schema import all_fields
 from coalesce.model.spec import PartitionField
@@ -24,7 +25,9 @@ _PROPERTIES: Final = {
 }
 
 
-def first_metadata(version: Version, fields: Sequence[PartitionField], location: str) -> TableMetadata:
+def first_metadata(
+    version: Version, fields: Sequence[PartitionField], location: str, properties: Mapping[str, str]
+) -> TableMetadata:
     """The metadata of a first export, without a snapshot."""
     said = {
         "format-version": 2,
@@ -40,13 +43,13 @@ def first_metadata(version: Version, fields: Sequence[PartitionField], location:
         "last-partition-id": max((f.field_id for f in version.partition_fields), default=999),
         "sort-orders": [UNSORTED_SORT_ORDER.model_dump()],
         "default-sort-order-id": UNSORTED_SORT_ORDER.order_id,
-        "properties": _properties(version),
+        "properties": dict(properties),
     }
     return TableMetadataUtil.parse_obj(said)
 
 
 def next_metadata(
-    before: TableMetadata, version: Version, fields: Sequence[PartitionField]
+    before: TableMetadata, version: Version, fields: Sequence[PartitionField], properties: Mapping[str, str]
 ) -> tuple[TableMetadata, bool]:
     """The metadata of the last export with the columns and partition fields of now, and whether those are others."""
     schema = columns.iceberg_schema(version.schema, max(s.schema_id for s in before.schemas) + 1)
@@ -56,7 +59,7 @@ def next_metadata(
     updates = [
         *schema_is(same_schema, before.schemas, before.current_schema_id),
         *spec_is(same_spec, before.partition_specs, before.default_spec_id),
-        *properties_are(_properties(version), before.properties),
+        *properties_are(properties, before.properties),
     ]
     return (update_table_metadata(before, tuple(updates)), True) if updates else (before, False)
 
@@ -64,11 +67,13 @@ def next_metadata(
 def has_to_look_again(before: TableMetadata | None, version: Version) -> bool:
     """Whether files that were exported before may hold something else than readers would find in them now.
 
-    That is so if a column has another type, whose bounds are written otherwise, too; or if there is a new one with a
-    default, which readers do not know.
+    That is so if a column has another type, whose bounds are written otherwise, too; if there is a new one with a
+    default, which readers do not know; or if an earlier release made the export, which looked at less.
     """
     if before is None:
         return False
+    if LOCATION not in before.properties:
+        return True
     known = {f.field_id: f.field_type for f in before.schema().fields}
     now = columns.iceberg_schema(version.schema, 0).fields
     ids = before.schema().field_ids
@@ -97,12 +102,17 @@ def snapshots_to_drop(base: TableMetadata, version: Version, newest: Version) ->
     return [*expired, *left[: max(0, len(left) + 1 - _SNAPSHOTS)]]
 
 
-def _properties(version: Version) -> dict[str, str]:
-    return {
-        **_PROPERTIES,
-        TABLE_ID: version.table_id,
-        "schema.name-mapping.default": columns.name_mapping(version.schema),
-    }
+def properties_of(version: Version, data: str, before: TableMetadata | None, path: str) -> dict[str, str]:
+    """The properties of an export of files below `data`, on top of the metadata at `path`, if there is some."""
+    earlier = None if before is None else before.properties.get(NAME_MAPPING)
+    names = with_earlier(name_mapping(version.schema), earlier, path)
+    return {**_PROPERTIES, TABLE_ID: version.table_id, LOCATION: data, NAME_MAPPING: written(names)}
+
+
+def with_names(metadata: TableMetadata, names: str) -> TableMetadata:
+    """The metadata with another name mapping."""
+    updates = properties_are({NAME_MAPPING: names}, metadata.properties)
+    return update_table_metadata(metadata, tuple(updates)) if updates else metadata
 
 
 def table_uuid(table_id: str) -> UUID:

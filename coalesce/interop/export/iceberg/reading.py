@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from pyiceberg.manifest import ManifestEntry, ManifestFile, read_manifest_list
 from pyiceberg.table.snapshots import Snapshot
 
-from coalesce.errors import CoalesceError, CorruptMetadata
+from coalesce.errors import CoalesceError, CorruptMetadata, FileMissing
 from coalesce.interop.export.iceberg.stored import StorageIO
+
+_AGAIN: Final = "drop_export('iceberg'), and export again"
 
 
 def manifests_of(files: StorageIO, snapshot: Snapshot) -> list[ManifestFile]:
@@ -26,10 +29,10 @@ def entries_of(files: StorageIO, manifest: ManifestFile, *, discard_deleted: boo
 def _damage_is_told(address: str) -> Iterator[None]:
     try:
         yield
+    except FileMissing as error:
+        raise CorruptMetadata(address, f"it is missing although the export needs it; {_AGAIN}.") from error
     except (CoalesceError, OSError):
         raise
     except Exception as error:
-        raise CorruptMetadata(
-            address,
-            f"it is not a readable file of Iceberg ({type(error).__name__}); drop_export('iceberg'), and export again.",
-        ) from error
+        said = f"it is not a readable file of Iceberg ({type(error).__name__}); {_AGAIN}."
+        raise CorruptMetadata(address, said) from error

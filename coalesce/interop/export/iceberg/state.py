@@ -15,6 +15,7 @@ from coalesce.storage.base import Storage
 
 HINT: Final = f"{METADATA}/version-hint.text"
 TABLE_ID: Final = "coalesce.table-id"
+LOCATION: Final = "coalesce.location"  # of the data files
 VERSION: Final = "coalesce.version"
 
 _METADATA_FILE: Final = re.compile(rf"{METADATA}/v([0-9]+)\.metadata\.json")
@@ -43,6 +44,17 @@ class State:
     def version(self) -> int | None:
         """The version of ours that they see."""
         return None if self.snapshot is None else version_of(self.snapshot)
+
+    def was_moved(self, target: str, data: str) -> bool:
+        """Whether the metadata, or the data files, were at another address: Iceberg's files name each other so."""
+        if self.metadata is None:
+            return False
+        before = (self.metadata.location, self.metadata.properties.get(LOCATION, data))
+        return tuple(map(_bare, before)) != (_bare(target), _bare(data))
+
+
+def _bare(address: str) -> str:
+    return address.rstrip("/")
 
 
 def version_of(snapshot: Snapshot) -> int | None:

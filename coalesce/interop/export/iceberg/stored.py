@@ -10,15 +10,16 @@ from coalesce.storage.base import Storage
 
 
 class StorageIO(FileIO):
-    """The files of one storage, by the addresses that other engines know them by."""
+    """The files of one storage, by the addresses that other engines know them by; `root` is where it was, if moved."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, root: str | None = None) -> None:
         super().__init__({})
         self.storage = storage
+        self._root = (storage.uri("") if root is None else root).rstrip("/")
 
     def path_of(self, location: str) -> str:
         """The path inside the storage of an address."""
-        return location.removeprefix(self.storage.uri("").rstrip("/")).lstrip("/")
+        return location.removeprefix(self._root).lstrip("/")
 
     def new_input(self, location: str) -> "StoredInput":
         """A file to read."""
