@@ -39,6 +39,11 @@ def settings(peer: str, warehouse: Path) -> dict[str, str]:
     }
 
 
+def version(peer: str) -> str:
+    """The release that is fetched."""
+    return _ARTIFACTS[peer][0][2]
+
+
 def unavailable(peer: str) -> str | None:
     """Why a peer cannot be had here, in a few words; None if it can."""
     if _jars(peer).is_dir() or shutil.which("mvn"):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import coalesce
 from benchmarks import peers
 from benchmarks.harness import Result, progress, report, seconds
-from benchmarks.writing import events
+from benchmarks.measures.writing import events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +126,7 @@ def beside_others(directory: Path, staged: str) -> list[Result]:
             progress(f"{format_}: {reason}")
             continue
         progress(f"{format_}: all rows, then {len(APPS)} of each statement")
-        command = [sys.executable, "-m", "benchmarks.merging", "--format", format_]
+        command = [sys.executable, "-m", "benchmarks.measures.merging", "--format", format_]
         command += ["--directory", str(directory), "--staged", staged]
         ran = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         if ran.returncode == 0:

@@ -205,7 +205,7 @@ def _entry(number: int) -> DataFile:
 
 def main() -> None:
     """Run all of it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reading", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.measures.reading", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000, help="rows of the table that is scanned")
     parser.add_argument("--repeats", type=int, default=7, help="timings of each kind")
     parser.add_argument("--files", type=int, nargs="*", default=[1_000, 100_000], help="entries of the planned tables")

@@ -132,7 +132,7 @@ def main() -> None:
             if format_ in missing:
                 continue
             progress(f"{format_}, round {number + 1} of {asked.rounds}")
-            command = [sys.executable, "-m", "benchmarks.appends", "--format", format_]
+            command = [sys.executable, "-m", "benchmarks.measures.appends", "--format", format_]
             command += ["--rows", str(asked.rows), "--appends", str(asked.appends)]
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             for name, times in json.loads(output.splitlines()[-1]).items():

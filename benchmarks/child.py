@@ -1,0 +1,38 @@
+"""The process of one engine: `python -m benchmarks.child`, started by `run`. It writes down findings and nothing else."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.engines.registry import ENTRIES
+from benchmarks.findings import Notebook
+from benchmarks.flows import appends, evolution, table
+from benchmarks.staged import Staged
+from benchmarks.workload import load
+
+# What each flow does, in which processes.
+PARTS = {
+    "table": {"write": table.write, "use": table.use},
+    "appends": {"use": appends.use},
+    "evolution": {"use": evolution.use},
+}
+
+
+def main() -> int:
+    """Run one part of a flow."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("request", help="as JSON: engine, workload, size, part, staged, place, notes")
+    asked = json.loads(parser.parse_args().request)
+    workload, staged = load(asked["workload"]), Staged.load(Path(asked["staged"]))
+    engine = ENTRIES[asked["engine"]].load(staged, Path(asked["place"]))
+    try:
+        part = PARTS[workload.flow][asked["part"]]
+        part(workload, staged, engine, Notebook(Path(asked["notes"])), workload.size(asked["size"]).repeats)
+    finally:
+        engine.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

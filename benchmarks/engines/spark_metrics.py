@@ -1,0 +1,70 @@
+"""What a query of Spark has read, by Spark's own count: files by the metrics of its scans, bytes by those of its tasks."""
+
+import re
+from contextlib import contextmanager
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_GROUP: Final = "measured"
+# What sources call the number of files: Spark's own, and Iceberg's.
+_FILES: Final = ("number of files read", "number of result data files")
+_SMALL: Final = re.compile(r"\bScan parquet .*\bdays\b|\bdays\b")
+
+
+@contextmanager
+def observed(spark: "SparkSession") -> Iterator[None]:
+    """Run something whose jobs are to be told from others."""
+    context: Any = spark.sparkContext
+    context.setJobGroup(_GROUP, "measured")
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+class Executions:
+    """Spark's list of what it has run; it remembers what was there when it was last asked."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self._context: Any = spark.sparkContext
+        self._store: Any = spark._jsparkSession.sharedState().statusStore()  # type: ignore[attr-defined]
+        self._jobs: set[int] = set()
+
+    def forget(self) -> None:
+        """What ran until now is not asked for."""
+        self._settle()
+        self._jobs = set(self._context.statusTracker().getJobIdsForGroup(_GROUP))
+        self._before = int(self._store.executionsCount())
+
+    def read(self) -> tuple[int | None, int]:
+        """The files and bytes read since then."""
+        self._settle()
+        tracker, stages = self._context.statusTracker(), self._context._jsc.sc().statusStore()
+        jobs = set(tracker.getJobIdsForGroup(_GROUP)) - self._jobs
+        numbers = {stage for job in jobs for stage in tracker.getJobInfo(job).stageIds}
+        size = sum(int(stages.lastStageAttempt(number).inputBytes()) for number in numbers)
+        return self._files(), size
+
+    def _settle(self) -> None:
+        self._context._jsc.sc().listenerBus().waitUntilEmpty()
+
+    def _files(self) -> int | None:
+        """The sum over all scans; None if no scan says."""
+        found: list[int] = []
+        count = int(self._store.executionsCount())
+        listed = self._store.executionsList(self._before, count - self._before)
+        for place in range(listed.size()):
+            execution = listed.apply(place).executionId()
+            values = self._store.executionMetrics(execution)
+            nodes = self._store.planGraph(execution).allNodes()
+            for index in range(nodes.size()):
+                node = nodes.apply(index)
+                metrics = node.metrics()
+                for number in range(metrics.size()):
+                    metric = metrics.apply(number)
+                    if metric.name() in _FILES and values.contains(metric.accumulatorId()):
+                        found.append(int(values.apply(metric.accumulatorId()).replace(",", "")))
+        return sum(found) if found else None
