@@ -1,18 +1,21 @@
-"""The process of one engine: `python -m benchmarks.child`, started by `run`. It writes down findings and nothing else."""
+"""The process of one engine: `python -m benchmarks.child`, which `run` starts. It writes down findings, and no more."""
 
 import argparse
 import json
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks.engines.engine import Engine
 from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Notebook
 from benchmarks.flows import appends, evolution, table
 from benchmarks.staged import Staged
-from benchmarks.workload import load
+from benchmarks.workload import Workload, load
 
+Part = Callable[[Workload, Staged, Engine, Notebook, int], None]
 # What each flow does, in which processes.
-PARTS = {
+PARTS: Mapping[str, Mapping[str, Part]] = {
     "table": {"write": table.write, "use": table.use},
     "appends": {"use": appends.use},
     "evolution": {"use": evolution.use},

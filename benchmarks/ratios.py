@@ -1,4 +1,4 @@
-"""Outcomes as a Markdown table of ratios: our figure with its unit, and how many times as much each other engine takes."""
+"""Outcomes as a Markdown table of ratios: our figure with its unit, and how many times as much each other takes."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -33,7 +33,8 @@ def _heading(outcome: Outcome) -> str:
     return (
         f"`{outcome.workload}`, {outcome.size}: {outcome.rows:,} rows, {outcome.partitions:,} logical partitions. "
         f"{begun['at']} to {ended['at']}; load {begun['load']} and {ended['load']} on {machine['cores']} cores "
-        f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, {listed}. "
+        f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, "
+        f"{listed}. "
         f"Medians; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds, in turns'}."
     )
 

@@ -1,4 +1,4 @@
-"""`run`: stage the rows, let each engine work in processes of its own, one after the other, and put together the outcome."""
+"""`run`: stage the rows, let each engine work in processes of its own, one after the other, and say what came of it."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from benchmarks import peers
 from benchmarks.child import PARTS
 from benchmarks.engines.registry import ENTRIES, Entry
 from benchmarks.findings import Findings
@@ -61,10 +62,8 @@ def chosen_by(workload: Workload, engines: Sequence[str] | None) -> list[str]:
 
 
 def _unavailable(entry: Entry) -> str | None:
-    try:
-        return entry.unavailable()
-    except (OSError, subprocess.CalledProcessError) as error:
-        return f"what it needs could not be fetched: {error}"
+    reason = entry.unavailable()
+    return reason if reason is not None or entry.peer is None else peers.prepare(entry.peer)
 
 
 def _one(workload: Workload, size: str, entry: Entry, staged: Staged, place: Path, found: Findings) -> None:

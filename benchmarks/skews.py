@@ -29,14 +29,16 @@ def tenants_of_chunk(size: Size, seed: int, chunk: int, rows: int) -> Numbers:
     random = np.random.default_rng([seed, chunk, 1])
     chance = random.random(rows)
     if size.skew == "zipf":
-        return np.minimum(np.exp(chance * np.log(size.tenants + 1)).astype(np.int64), size.tenants) - 1
+        numbers: Numbers = np.exp(chance * np.log(size.tenants + 1)).astype(np.int64) - 1
+        return np.minimum(numbers, size.tenants - 1)
     if size.skew == "uniform":
         return (chance * size.tenants).astype(np.int64)
     if size.skew == "giant":
         others = 1 + (random.random(rows) * (size.tenants - 1)).astype(np.int64)
         return np.where(chance < _GIANT, 0, np.minimum(others, size.tenants - 1))
     weights = np.cumsum([count for _, count in downloads(size.tenants, seed)])
-    return np.searchsorted(weights, chance * weights[-1], side="right").astype(np.int64)
+    found: Numbers = np.searchsorted(weights, chance * weights[-1], side="right").astype(np.int64)
+    return found
 
 
 def names(size: Size, seed: int) -> list[str]:

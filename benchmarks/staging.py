@@ -29,7 +29,7 @@ _CHUNK: Final = 1_000_000
 _LEAST_FILES: Final = 8  # so that Spark's tasks have work for all cores
 _NEW_IDS: Final = 10**12  # what is written later has ids from here on
 _MERGED: Final = 1_000
-_WARM_ROWS, _WARM_TENANTS = 5_000, 20
+_WARM_ROWS: Final = 5_000
 _CHANGED: Final = ("overwrite", "delete-tenant", "merge", "update", "delete-rows")
 
 
@@ -73,7 +73,9 @@ class _Maker:
             self._write(f"merge-{number}", self._merged(rows[tenant], day, tenant, number))
         for number in range(self.size.appends):
             self._write(f"append-{number:04d}", self._appended(number))
-        self._write("warm", self._events(-1, 0, np.arange(_WARM_ROWS) % _WARM_TENANTS % len(self.called)))
+        # A few rows of everyone who will be asked for or changed, on every day.
+        some = np.array([small, present[0], *(tenants[0] for tenants in chosen.values())])
+        self._write("warm", self._events(-1, 0, some[np.arange(_WARM_ROWS) // self.size.days % len(some)]))
         self._write_days(day)
         fifty = [present[i] for i in np.linspace(0, len(present) - 1, min(50, len(present))).astype(int)]
         return Staged(

@@ -67,7 +67,7 @@ class Engine(ABC):
     def query(self, query: Query) -> Rows:
         """Its answer."""
 
-    def watch(self) -> None:
+    def watch(self) -> None:  # noqa: B027 - most count nothing
         """Begin to count what queries read."""
 
     def read(self) -> Read:
@@ -114,7 +114,7 @@ class Engine(ABC):
     def footprint(self) -> Footprint:
         """What the table takes now."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most hold nothing
         """Let go of everything."""
 
 

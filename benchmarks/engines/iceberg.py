@@ -121,8 +121,8 @@ class IcebergBucketCopyOnWrite(_Shared):
 
 
 class IcebergBucketMergeOnRead(_Shared):
-    """By (dt, bucket(16, app)), the advice for a column of many values; merge-on-read with version 3 of the format, whose
-    deletion vectors its documentation prefers to files of positions.
+    """By (dt, bucket(16, app)), the advice for a column of many values; merge-on-read with version 3 of the format,
+    whose deletion vectors its documentation prefers to files of positions.
     """
 
     fields = "dt, bucket(16, app)"

@@ -1,4 +1,4 @@
-"""The engines there are, and why one cannot be had here. No engine is imported before it is used, in its own process."""
+"""The engines there are, and why one cannot be had here. None is imported before it is used, in its own process."""
 
 import importlib
 import importlib.util

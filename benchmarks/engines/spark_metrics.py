@@ -1,8 +1,7 @@
-"""What a query of Spark has read, by Spark's own count: files by the metrics of its scans, bytes by those of its tasks."""
+"""What a query of Spark has read, by its own count: files by the metrics of its scans, bytes by those of its tasks."""
 
-import re
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -11,7 +10,6 @@ if TYPE_CHECKING:
 _GROUP: Final = "measured"
 # What sources call the number of files: Spark's own, and Iceberg's.
 _FILES: Final = ("number of files read", "number of result data files")
-_SMALL: Final = re.compile(r"\bScan parquet .*\bdays\b|\bdays\b")
 
 
 @contextmanager
@@ -30,7 +28,7 @@ class Executions:
 
     def __init__(self, spark: "SparkSession") -> None:
         self._context: Any = spark.sparkContext
-        self._store: Any = spark._jsparkSession.sharedState().statusStore()  # type: ignore[attr-defined]
+        self._store: Any = spark._jsparkSession.sharedState().statusStore()
         self._jobs: set[int] = set()
 
     def forget(self) -> None:

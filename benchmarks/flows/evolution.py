@@ -10,7 +10,7 @@ from benchmarks.workload import Workload
 
 
 def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
-    """The first half by day; the change; the second half; questions; the old half moved to the new layout; questions."""
+    """The first half by day, the change, the second half, questions; the old half is moved, and questions again."""
     notes.versions(engine.versions())
     steps = Steps(engine, notes, repeats)
     queries = [query.filled(staged.values) for query in workload.queries]

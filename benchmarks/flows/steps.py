@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.answers import answer
@@ -16,7 +17,13 @@ from benchmarks.findings import Notebook
 from benchmarks.workload import Query
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
-LONG: Final = 1.0  # seconds, from which on a figure is shown in seconds
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Whether a step was done."""
+
+    done: bool = False
 
 
 class Steps:
@@ -28,10 +35,12 @@ class Steps:
         self.repeats = repeats
 
     @contextmanager
-    def words_for(self, name: str) -> Iterator[None]:
+    def words_for(self, name: str) -> Iterator["Attempt"]:
         """What goes wrong inside becomes words."""
+        attempt = Attempt()
         try:
-            yield
+            yield attempt
+            attempt.done = True
         except NotOffered as reason:
             self.notes.words(name, str(reason))
         except Exception as error:  # noqa: BLE001 - whatever a peer raises is what there is to say of it
@@ -40,22 +49,18 @@ class Steps:
 
     def once(self, name: str, work: Callable[[], object], unit: str = "ms") -> bool:
         """Time something that can be done only once; whether it was."""
-        done = False
-        with self.words_for(name):
+        with self.words_for(name) as attempt:
             took = seconds(work)
             self.notes.figure(name, took * (1e3 if unit == "ms" else 1), unit)
-            done = True
-        return done
+        return attempt.done
 
     def each(self, name: str, works: list[Callable[[], object]]) -> bool:
         """Time changes of the same kind one after the other, on a tenant each; the first warms up."""
-        done = False
-        with self.words_for(name):
+        with self.words_for(name) as attempt:
             works[0]()
             for work in works[1:]:
                 self.notes.figure(name, seconds(work) * 1e3, "ms")
-            done = True
-        return done
+        return attempt.done
 
     def repeated(self, name: str, work: Callable[[], object], least: int = 1) -> None:
         """Time the same again and again; the first warms up. A long one is repeated less often."""

@@ -20,7 +20,7 @@ _PLANS: Final = 7
 CHECKED: Final = Query(name="checked", aggregates=(("count", None), ("sum", "id"), ("sum", "member"), ("max", "value")))
 
 
-def write(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+def write(_: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
     """The first process: the table and, for the median, others like it."""
     steps = Steps(engine, notes, repeats)
     notes.versions(engine.versions())
@@ -54,7 +54,8 @@ def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, rep
     if "compact" in workload.measures:
         _compact(steps, queries)
     if "append" in workload.measures:
-        steps.each("append of 1,000 rows", [partial(engine.append, staged.change("merge", i)) for i in range(repeats + 1)])
+        sources = [staged.change("merge", number) for number in range(repeats + 1)]
+        steps.each("append of 1,000 rows", [partial(engine.append, source) for source in sources])
     if "rename" in workload.measures:
         _rename(steps, queries)
     if "spec" in workload.measures:
@@ -64,18 +65,11 @@ def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, rep
 def _warm_up(engine: Engine, staged: Staged, queries: list[Query]) -> None:
     """Everything that will be measured, once, on a few rows: no engine's classes are loaded while the clock runs."""
     engine.create("warm_use", staged.warm)
-    target = Target(day=staged.changes["delete-tenant"][0].day, app="app-000001")
-    works: list[Callable[[], object]] = [partial(engine.plan, target.where)]
-    works += [partial(engine.query, query) for query in queries for _ in range(2)]
-    works += [
-        partial(engine.delete_tenant, "app-000002"),
-        partial(engine.delete, f"{target.where} AND member % 3 = 0"),
-        partial(engine.update, "value", "value + 1", target.where),
-        partial(engine.merge, staged.change("merge", 0)),
-        partial(engine.overwrite, staged.change("overwrite", 0), staged.changes["overwrite"][0]),
-        partial(engine.append, staged.warm),
-        engine.footprint,
-    ]
+    first = {kind: targets[0] for kind, targets in staged.changes.items()}
+    works: list[Callable[[], object]] = [partial(engine.plan, first["update"].where)]
+    works += [partial(engine.query, query) for query in queries]
+    works += [partial(change, 0, first[kind]) for kind, (_, change) in _changes(engine, staged).items()]
+    works += [partial(engine.append, staged.warm), engine.footprint]
     for work in works:
         try:
             work()
@@ -99,23 +93,29 @@ def _plan(steps: Steps, staged: Staged) -> None:
 
 def _change(steps: Steps, workload: Workload, staged: Staged) -> None:
     """Changes of each kind, every one on a tenant of its own, and what is there afterwards."""
-    engine = steps.engine
-    kinds: dict[str, tuple[str, Callable[[int, Target], object]]] = {
-        "overwrite": ("overwrite one small partition", lambda i, t: engine.overwrite(staged.change("overwrite", i), t)),
-        "delete-tenant": ("delete one tenant everywhere", lambda _, t: engine.delete_tenant(t.app)),
-        "merge": ("MERGE of 1,000 rows", lambda i, _: engine.merge(staged.change("merge", i))),
-        "update": (
-            "UPDATE of half a tenant's day",
-            lambda _, t: engine.update("value", "value + 1", f"{t.where} AND member % 2 = 0"),
-        ),
-        "delete-rows": ("DELETE of a third of a tenant's day", lambda _, t: engine.delete(f"{t.where} AND member % 3 = 0")),
-    }
-    for kind, (name, change) in kinds.items():
+    for kind, (name, change) in _changes(steps.engine, staged).items():
         if kind in workload.measures:
             targets = staged.changes[kind]
             if steps.each(name, [partial(change, i, target) for i, target in enumerate(targets)]):
                 apps = ", ".join(f"'{target.app}'" for target in targets)
                 steps.check(replace(CHECKED, name=f"after {name}", where=f"app IN ({apps})"))
+
+
+def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[int, Target], object]]]:
+    """What each kind of change is called, and how the engine does it."""
+    return {
+        "overwrite": ("overwrite one small partition", lambda i, t: engine.overwrite(staged.change("overwrite", i), t)),
+        "delete-tenant": ("delete one tenant everywhere", lambda _, t: engine.delete_tenant(t.app)),
+        "merge": ("MERGE of 1,000 rows", lambda i, _: engine.merge(staged.change("merge", i))),
+        "update": (
+            "UPDATE of half a tenant's day",
+            lambda _, t: engine.update("value", "value + 1", f"{t.where} AND member < 500000"),
+        ),
+        "delete-rows": (
+            "DELETE of a third of a tenant's day",
+            lambda _, t: engine.delete(f"{t.where} AND member < 333333"),
+        ),
+    }
 
 
 def _compact(steps: Steps, queries: list[Query]) -> None:

@@ -214,7 +214,15 @@ def beside_others(directory: Path) -> list[Result]:
             results.append(Result(f"drop of a tenant, {format_}", float("nan"), "ms", reason))
             continue
         progress(f"{format_}: {DAYS} days, then five drops")
-        command = [sys.executable, "-m", "benchmarks.measures.removal", "--format", format_, "--directory", str(directory)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.measures.removal",
+            "--format",
+            format_,
+            "--directory",
+            str(directory),
+        ]
         run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         if run.returncode != 0:
             results.append(Result(f"drop of a tenant by Spark, {format_}", float("nan"), "ms", "it failed"))

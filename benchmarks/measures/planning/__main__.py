@@ -1,4 +1,4 @@
-"""`python -m benchmarks.measures.planning`: build the tables, measure each question in a process of its own, and report."""
+"""`python -m benchmarks planning`: build the tables, measure each question in a process of its own, and report."""
 
 import argparse
 import tempfile
@@ -130,7 +130,9 @@ def _megabytes(count: int) -> str:
 
 def main() -> None:
     """Build, measure, report."""
-    options = argparse.ArgumentParser(prog="python -m benchmarks.measures.planning", description=benchmarks.measures.planning.__doc__)
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks planning", description=benchmarks.measures.planning.__doc__
+    )
     options.add_argument("--files", type=int, default=1_000_000, help="files of the large table (1,000,000)")
     options.add_argument("--quick", action="store_true", help="a tenth of the files and half of the peers' days")
     options.add_argument("--directory", type=Path, help="build the tables here, and use those that are here already")
