@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="list | run | compare | plot | report | MEASURE")
     commands.add_parser("list", help="workloads, engines and measures").set_defaults(command=_list)
     run = commands.add_parser("run", help="run a workload on several engines")
-    run.add_argument("workload", help="its name, as `list` shows it")
+    run.add_argument("workload", help="its name, as `list` shows it; or `all`, each in its default size")
     run.add_argument("--size", help="which form of it, as `list` shows them")
     run.add_argument("--engines", help="some only, with commas between (all that suit the workload)")
     run.add_argument("--rounds", type=_at_least_one, default=1, help="how often the engines take turns (once)")
@@ -89,18 +89,24 @@ def _run(asked: argparse.Namespace) -> int:
     from benchmarks import ratios
     from benchmarks.run import chosen_by, run
 
-    what = workload.load(asked.workload)
-    size = what.default if asked.size is None else asked.size
-    what.size(size)
+    every = asked.workload == "all"
+    if every and (asked.size is not None or asked.out is not None):
+        raise Refused("all workloads run in their default sizes, to files of their own: leave out --size and --out.")
+    whats = [workload.load(name) for name in (workload.names() if every else [asked.workload])]
     names = None if asked.engines is None else [name.strip() for name in asked.engines.split(",")]
+    # Everything that can be refused is refused before anything runs.
+    plans = [(what, what.named(asked.size), chosen(chosen_by(what, names))) for what in whats]
     if asked.directory is not None:
         asked.directory.mkdir(parents=True, exist_ok=True)
-    outcome = run(what, size, chosen(chosen_by(what, names)), rounds=asked.rounds, directory=asked.directory)
-    out = asked.out or RESULTS / f"{what.name}-{size}.json"
-    outcome.save(out)
-    print(ratios.markdown(outcome))
-    print(f"kept in {out}", file=sys.stderr)
-    return 1 if outcome.disagreements() else 0
+    differ = False
+    for what, size, entries in plans:
+        outcome = run(what, size, entries, rounds=asked.rounds, directory=asked.directory)
+        out = asked.out or RESULTS / f"{what.name}-{size}.json"
+        outcome.save(out)
+        print(ratios.markdown(outcome))
+        print(f"kept in {out}", file=sys.stderr)
+        differ = differ or bool(outcome.disagreements())
+    return 1 if differ else 0
 
 
 def _compare(asked: argparse.Namespace) -> int:

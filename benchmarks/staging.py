@@ -25,6 +25,7 @@ from benchmarks.events import Numbers, events, renewed
 from benchmarks.staged import STAGED, Staged, Target
 from benchmarks.workload import Refused, Size, Workload
 
+_FORM: Final = 1  # to be raised when the rows become others, so that none of before are used
 _CHUNK: Final = 1_000_000
 _LEAST_FILES: Final = 8  # so that Spark's tasks have work for all cores
 _NEW_IDS: Final = 10**12  # what is written later has ids from here on
@@ -37,6 +38,7 @@ def stage(workload: Workload, size: str | None, directory: Path) -> Staged:
     """Make the rows in a directory, unless the same were made there before."""
     form = workload.size(size)
     asked = {
+        "form": _FORM,
         "workload": workload.name,
         "seed": workload.seed,
         "first_day": workload.first_day.isoformat(),

@@ -110,12 +110,16 @@ class Workload:
     default: str
     queries: tuple[Query, ...]
 
-    def size(self, name: str | None) -> Size:
-        """One of its sizes; that which the file calls the default if none is named."""
-        chosen = self.default if name is None else name
+    def named(self, size: str | None) -> str:
+        """The name of one of its sizes: that which the file calls the default if none is given."""
+        chosen = self.default if size is None else size
         if chosen not in self.sizes:
             raise Refused(f"{self.name} has no size {chosen!r}; it has {', '.join(self.sizes)}.")
-        return self.sizes[chosen]
+        return chosen
+
+    def size(self, name: str | None) -> Size:
+        """One of its sizes."""
+        return self.sizes[self.named(name)]
 
 
 def names(directory: Path = DIRECTORY) -> list[str]:
