@@ -103,7 +103,7 @@ def _ratios(outcome: Outcome, spark: bool, directory: Path) -> Path | None:
         axes.tick_params(axis="y", labelleft=place % columns == 0)
     figure.suptitle(
         f"{outcome.workload}, {outcome.rows:,} rows, {outcome.partitions:,} logical partitions: times {ours}'s\n"
-        "longer to the right: more than ours; to the left: less",
+        "to the right: more than ours; to the left, in red: less",
         fontsize=10,
     )
     path = directory / f"{outcome.workload}-{outcome.size}{'' if spark else '-direct'}.png"

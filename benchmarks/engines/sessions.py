@@ -26,6 +26,8 @@ def session(place: Path, settings: Mapping[str, str]) -> "SparkSession":
     everyone = {
         "spark.driver.memory": os.environ.get(MEMORY, "4g"),
         "spark.sql.shuffle.partitions": "8",
+        # Directories are listed by as many tasks as there are, up to 10,000, for clusters.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

@@ -55,11 +55,18 @@ class Steps:
         return attempt.done
 
     def each(self, name: str, works: list[Callable[[], object]]) -> bool:
-        """Time changes of the same kind one after the other, on a tenant each; the first warms up."""
+        """Time changes of the same kind one after the other, on a tenant each; the first warms up.
+
+        Two of them at least: what is there afterwards is asked for those.
+        """
         with self.words_for(name) as attempt:
-            works[0]()
+            spent = seconds(works[0])
             for work in works[1:]:
-                self.notes.figure(name, seconds(work) * 1e3, "ms")
+                took = seconds(work)
+                self.notes.figure(name, took * 1e3, "ms")
+                spent += took
+                if spent > _ENOUGH:
+                    break
         return attempt.done
 
     def repeated(self, name: str, work: Callable[[], object], least: int = 1) -> None:
