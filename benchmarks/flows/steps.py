@@ -3,7 +3,6 @@
 A step that fails, or that the engine does not have, leaves words in place of its figure; the others go on.
 """
 
-import gc
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -109,8 +108,7 @@ class Steps:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long some work takes; garbage of before is collected before."""
-    gc.collect()
+    """How long some work takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -63,7 +63,10 @@ def test_aggregates_of_rows() -> None:
     rows = pa.table({"app": ["a", "b", "a"], "id": [1, 2, 3]})
     both = (("count", None), ("sum", "id"))
     assert [list(row) for row in aggregated(Query(name="q", aggregates=both), rows)] == [[3, 6]]
-    assert sorted(map(tuple, aggregated(Query(name="q", aggregates=both, by="app"), rows))) == [("a", 2, 4), ("b", 1, 2)]
+    assert sorted(map(tuple, aggregated(Query(name="q", aggregates=both, by="app"), rows))) == [
+        ("a", 2, 4),
+        ("b", 1, 2),
+    ]
 
 
 def test_metadata_and_data_are_told_apart(tmp_path: Path) -> None:

@@ -48,11 +48,20 @@ def test_two_engines_run_a_workload_in_processes_of_their_own(
 ) -> None:
     """From staging to the table, with answers compared."""
     out = tmp_path / "outcome.json"
-    arguments = ["run", "payments", "--engines", "coalesce-arrow,delta-rs", "--directory", str(tmp_path / "work")]
+    arguments = [
+        "run",
+        "payments",
+        "--size",
+        "tiny",
+        "--engines",
+        "coalesce-arrow,delta-rs",
+        "--directory",
+        str(tmp_path / "work"),
+    ]
     assert main([*arguments, "--out", str(out)]) == 0
     assert "all engines agree" in capsys.readouterr().out
     kept = load(out)
     assert not kept.failures()
     assert kept.engines["coalesce-arrow"].value("one day, mixed")
     assert kept.engines["delta-rs"].words["change of layout"].startswith("has no change of layout")
-    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["staged-payments-200k"]
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["staged-payments-tiny"]

@@ -61,7 +61,7 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     """Of a workload, of a size and of an engine."""
     with pytest.raises(Refused, match=r"no workload 'saas-event'; there are .*saas-events"):
         workload.load("saas-event")
-    with pytest.raises(Refused, match=r"saas-events has no size '3m'; it has quick, 200k"):
+    with pytest.raises(Refused, match=r"saas-events has no size '3m'; it has tiny, quick"):
         workload.load("saas-events").size("3m")
     with pytest.raises(Refused, match=r"no engine 'icebreg-day'; there are .*iceberg-day"):
         chosen(["coalesce", "icebreg-day"])
