@@ -103,14 +103,13 @@ def _run(asked: argparse.Namespace) -> int:
     whats = [workload.load(name) for name in (workload.names() if every else [asked.workload])]
     names = None if asked.engines is None else [name.strip() for name in asked.engines.split(",")]
     # Everything that can be refused is refused before anything runs.
-    plans = [(what, what.named(asked.size), chosen(chosen_by(what, names))) for what in whats]
+    plans = [(what, what.named(asked.size), chosen(chosen_by(what.size(asked.size), names))) for what in whats]
     if asked.directory is not None:
         asked.directory.mkdir(parents=True, exist_ok=True)
     differ = False
     for what, size, entries in plans:
-        outcome = run(what, size, entries, rounds=asked.rounds, directory=asked.directory)
         out = asked.out or RESULTS / f"{what.name}-{size}.json"
-        outcome.save(out)
+        outcome = run(what, size, entries, rounds=asked.rounds, directory=asked.directory, out=out)
         print(ratios.markdown(outcome))
         print(f"kept in {out}", file=sys.stderr)
         differ = differ or bool(outcome.disagreements())

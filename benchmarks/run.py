@@ -21,18 +21,38 @@ from benchmarks.machine import machine, now
 from benchmarks.outcome import Outcome
 from benchmarks.staged import Staged
 from benchmarks.staging import stage
-from benchmarks.workload import Workload
+from benchmarks.workload import Size, Workload
 
 ROOT: Final = Path(__file__).parents[1]
 
 
-def run(workload: Workload, size: str, entries: Sequence[Entry], *, rounds: int, directory: Path | None) -> Outcome:
-    """Every engine, round after round: what disturbs the machine for a while disturbs all of them."""
+def run(
+    workload: Workload, size: str, entries: Sequence[Entry], *, rounds: int, directory: Path | None, out: Path
+) -> Outcome:
+    """Every engine, round after round: what disturbs the machine for a while disturbs all of them.
+
+    The outcome is saved after each: a run of hours that is interrupted leaves what it found.
+    """
     begun = now()
     found = {entry.name: Findings(unavailable=_unavailable(entry)) for entry in entries}
     for entry in entries:
         if (reason := found[entry.name].unavailable) is not None:
             progress(f"{entry.name} cannot be had: {reason}")
+
+    def outcome(staged: Staged) -> Outcome:
+        return Outcome(
+            workload=workload.name,
+            size=size,
+            rows=staged.rows,
+            partitions=staged.partitions,
+            rounds=rounds,
+            machine=machine(),
+            begun=begun,
+            ended=now(),
+            configurations={entry.name: entry.configuration() for entry in entries},
+            engines=found,
+        )
+
     with tempfile.TemporaryDirectory(prefix="coalesce-benchmarks-", dir=directory) as temporary:
         kept = Path(temporary) / "staged" if directory is None else directory / f"staged-{workload.name}-{size}"
         progress(f"{workload.name}, {size}: {workload.size(size).rows:,} rows")
@@ -42,23 +62,15 @@ def run(workload: Workload, size: str, entries: Sequence[Entry], *, rounds: int,
                 if found[entry.name].unavailable is None:
                     progress(f"round {number + 1} of {rounds}: {entry.name}")
                     _one(workload, size, entry, staged, Path(temporary) / "place", found[entry.name])
-    return Outcome(
-        workload=workload.name,
-        size=size,
-        rows=staged.rows,
-        partitions=staged.partitions,
-        rounds=rounds,
-        machine=machine(),
-        begun=begun,
-        ended=now(),
-        configurations={entry.name: entry.configuration() for entry in entries},
-        engines=found,
-    )
+                    outcome(staged).save(out)
+        last = outcome(staged)
+        last.save(out)
+        return last
 
 
-def chosen_by(workload: Workload, engines: Sequence[str] | None) -> list[str]:
-    """The engines that were named; those that the workload names; or all."""
-    return list(engines or workload.engines or ENTRIES)
+def chosen_by(size: Size, engines: Sequence[str] | None) -> list[str]:
+    """The engines that were named; those that the workload names, for all sizes or for this; or all there are."""
+    return list(engines or size.engines or ENTRIES)
 
 
 def _unavailable(entry: Entry) -> str | None:
