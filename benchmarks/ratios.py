@@ -123,4 +123,6 @@ def _words(outcome: Outcome) -> list[str]:
 def _agreement(outcome: Outcome) -> str:
     if differing := outcome.disagreements():
         return "\n".join(["**ERROR: the answers differ.**", "", *(f"* {text}" for text in differing)])
+    if outcome.questions() == 0:
+        return "No question was answered by more than one engine: nothing could be compared."
     return f"The answers to {outcome.questions()} questions were compared, rows and checksums: all engines agree."

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _GROUP: Final = "measured"
+# What Parquet reads in vectors, Hadoop's statistics do not count, and they are where Spark's come from. So it is switched
+# off for what is counted; nothing of that is timed.
+_VECTORS: Final = "parquet.hadoop.vectored.io.enabled"
 # What sources call the number of files: Spark's own, and Iceberg's.
 _FILES: Final = ("number of files read", "number of result data files")
 
@@ -27,18 +30,21 @@ class Executions:
     """Spark's list of what it has run; it remembers what was there when it was last asked."""
 
     def __init__(self, spark: "SparkSession") -> None:
+        self._spark = spark
         self._context: Any = spark.sparkContext
         self._store: Any = spark._jsparkSession.sharedState().statusStore()
         self._jobs: set[int] = set()
 
     def forget(self) -> None:
         """What ran until now is not asked for."""
+        self._spark.conf.set(_VECTORS, "false")
         self._settle()
         self._jobs = set(self._context.statusTracker().getJobIdsForGroup(_GROUP))
         self._before = int(self._store.executionsCount())
 
     def read(self) -> tuple[int | None, int]:
         """The files and bytes read since then."""
+        self._spark.conf.unset(_VECTORS)
         self._settle()
         tracker, stages = self._context.statusTracker(), self._context._jsc.sc().statusStore()
         jobs = set(tracker.getJobIdsForGroup(_GROUP)) - self._jobs
