@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _GROUP: Final = "measured"
-# What Parquet reads in vectors, Hadoop's statistics do not count, and they are where Spark's come from. So it is switched
-# off for what is counted; nothing of that is timed.
+# What Parquet reads in vectors, Hadoop's statistics do not count, and they are where Spark's come from. So it is
+# switched off for what is counted; nothing of that is timed.
 _VECTORS: Final = "parquet.hadoop.vectored.io.enabled"
+_LOOKED_AT: Final = 20  # executions; a query is one, or a few with what a format asks itself
 # What sources call the number of files: Spark's own, and Iceberg's.
 _FILES: Final = ("number of files read", "number of result data files")
 
@@ -40,7 +41,7 @@ class Executions:
         self._spark.conf.set(_VECTORS, "false")
         self._settle()
         self._jobs = set(self._context.statusTracker().getJobIdsForGroup(_GROUP))
-        self._before = int(self._store.executionsCount())
+        self._before = max(self._newest(), default=-1)
 
     def read(self) -> tuple[int | None, int]:
         """The files and bytes read since then."""
@@ -55,13 +56,18 @@ class Executions:
     def _settle(self) -> None:
         self._context._jsc.sc().listenerBus().waitUntilEmpty()
 
+    def _newest(self) -> list[int]:
+        """The ids of the last few executions. Spark keeps a thousand, so their number says nothing."""
+        count = int(self._store.executionsCount())
+        listed = self._store.executionsList(max(0, count - _LOOKED_AT), _LOOKED_AT)
+        return [int(listed.apply(place).executionId()) for place in range(listed.size())]
+
     def _files(self) -> int | None:
         """The sum over all scans; None if no scan says."""
         found: list[int] = []
-        count = int(self._store.executionsCount())
-        listed = self._store.executionsList(self._before, count - self._before)
-        for place in range(listed.size()):
-            execution = listed.apply(place).executionId()
+        for execution in self._newest():
+            if execution <= self._before:
+                continue
             values = self._store.executionMetrics(execution)
             nodes = self._store.planGraph(execution).allNodes()
             for index in range(nodes.size()):
