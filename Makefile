@@ -8,7 +8,7 @@ INSTALLED := .venv/.installed
 CHECKED := coalesce tests benchmarks manifests docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dist test test-matrix test-stores mutants lint format reference bench clean
+.PHONY: help demo dist test test-matrix test-stores mutants lint format reference bench bench-quick clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,8 +59,19 @@ dist: ## build the source distribution and the wheel in dist/, and try the wheel
 	cd build/dist && user/bin/python -I user/bin/coalesce --help > /dev/null
 	ls -l dist
 
-bench: $(INSTALLED) ## run the benchmarks (ARGS="--help" lists the options)
+bench: $(INSTALLED) ## run every workload on every engine, draw and report (ARGS="list", "run saas-events --size 20m", …)
+ifeq ($(ARGS),)
+	$(BIN)/python -m benchmarks run all
+	$(BIN)/python -m benchmarks run growth --size 10k
+	$(BIN)/python -m benchmarks run growth --size 100k
+	$(BIN)/python -m benchmarks plot
+	$(BIN)/python -m benchmarks report
+else
 	$(BIN)/python -m benchmarks $(ARGS)
+endif
+
+bench-quick: $(INSTALLED) ## the smallest form of one workload on every engine, in less than ten minutes
+	$(BIN)/python -m benchmarks run saas-events --size quick --out build/bench/quick.json $(ARGS)
 
 clean: ## remove the environment, caches and build products
 	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log

@@ -1,1 +1,1 @@
-"""Programs that measure: `python -m benchmarks` lists them, `python -m benchmarks planning` runs one."""
+"""The benchmarks, a program: `python -m benchmarks` says what it can do."""

@@ -1,9 +1,9 @@
 """Small appends by Spark: ours beside Iceberg's and Delta's, one by one and as a stream.
 
 Each append brings `--rows` rows of one day and 200 apps. Every format has a process and a session of its own; peers
-partition by day, which is what suits them. The rows come in three ways: out of a Parquet file, from a plan that says
-how many they are (`range`), and from Python's objects, of which Spark knows nothing. The stream reads one such file in
-each micro-batch. What is shown is the median; the formats take turns, `--rounds` times.
+partition by day, which is what suits them. The rows come from a plan that says how many they are (`range`), and from
+Python's objects, of which Spark knows nothing; out of a Parquet file, the workload `small-appends` appends them. The
+stream reads one such file in each micro-batch. What is shown is the median; the formats take turns, `--rounds` times.
 """
 
 import argparse
@@ -90,9 +90,7 @@ def measured(format_: str, rows: int, appends: int) -> Times:
         spark = coalesce.session("local[2]", **settings)
         for number in range(appends):
             ranged(spark, rows, number).coalesce(1).write.mode("append").parquet(str(directory / "files"))
-        file = next((directory / "files").glob("*.parquet"))
         sources: dict[str, Callable[[int], DataFrame]] = {
-            "a Parquet file": lambda _: spark.read.parquet(str(file)),
             "a range": lambda number: ranged(spark, rows, number),
             "Python's objects": lambda number: objects(spark, rows, number),
         }
@@ -132,7 +130,7 @@ def main() -> None:
             if format_ in missing:
                 continue
             progress(f"{format_}, round {number + 1} of {asked.rounds}")
-            command = [sys.executable, "-m", "benchmarks.appends", "--format", format_]
+            command = [sys.executable, "-m", "benchmarks.measures.appends", "--format", format_]
             command += ["--rows", str(asked.rows), "--appends", str(asked.appends)]
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             for name, times in json.loads(output.splitlines()[-1]).items():

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: `python -m benchmarks.planning.measure '{"kind": …}'` prints JSON.
+"""One measurement in a process of its own: `python -m benchmarks.measures.planning.measure '{"kind": …}'` prints JSON.
 
 *Cold* is the first plan of a fresh process: imports are over, and the clock runs from opening the table to the plan.
 Nothing is cached but what the operating system keeps of the files, which it does for every contestant. *Warm* is the
@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.planning.planners import PLANNERS, Coalesce
+from benchmarks.measures.planning.planners import PLANNERS, Coalesce
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _COLD_RUNS = 9
 
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 import coalesce
 from benchmarks.harness import Result, in_turns, progress, report, seconds
-from benchmarks.writing import events, new_table
+from benchmarks.measures.writing import events, new_table
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.spark.write.here import Here
@@ -215,7 +215,7 @@ def cluster(directory: Path, count: int) -> list[Result]:
     for number in (count, 10 * count):
         progress(f"{number:,} rows on a local-cluster")
         where = str(directory / f"cluster-{number}")
-        command = [sys.executable, "-m", "benchmarks.maintenance", "on-cluster", where, str(number)]
+        command = [sys.executable, "-m", "benchmarks.measures.maintenance", "on-cluster", where, str(number)]
         answer = json.loads(
             subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
         )

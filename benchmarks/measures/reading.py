@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import coalesce
+from benchmarks.engines.spark_metrics import Executions, observed
 from benchmarks.harness import Result, progress, report, seconds
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.rule import Group
@@ -139,13 +140,11 @@ def _day(file: DataFile) -> str:
 
 def bytes_read(spark: "SparkSession", work: Callable[[], object]) -> int:
     """What the tasks of some work have read, by Spark's own count."""
-    context: Any = spark.sparkContext
-    context.setJobGroup("measured", "bytes read")
-    work()
-    context.setLocalProperty("spark.jobGroup.id", None)
-    tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
-    stages = {s for job in tracker.getJobIdsForGroup("measured") for s in tracker.getJobInfo(job).stageIds}
-    return sum(int(store.lastStageAttempt(stage).inputBytes()) for stage in stages)
+    executions = Executions(spark)
+    executions.forget()
+    with observed(spark):
+        work()
+    return executions.read()[1]
 
 
 # --- planning ----------------------------------------------------------------------------------------------------
@@ -205,7 +204,7 @@ def _entry(number: int) -> DataFile:
 
 def main() -> None:
     """Run all of it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reading", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.measures.reading", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000, help="rows of the table that is scanned")
     parser.add_argument("--repeats", type=int, default=7, help="timings of each kind")
     parser.add_argument("--files", type=int, nargs="*", default=[1_000, 100_000], help="entries of the planned tables")

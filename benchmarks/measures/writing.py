@@ -1,9 +1,9 @@
-"""Writing with Spark: many small logical partitions, ours against one directory for each.
+"""Writing with Spark: where the time of a write of many small logical partitions goes.
 
 Ten days of two thousand apps whose sizes follow Zipf's law, 19,990 logical partitions (ten apps start on the second
-day), are read from plain Parquet and written twice: by `partitionBy("dt", "app")`, shuffled so that each logical
-partition is one file, and as a coalesce table whose small apps share. Both have written a little before the clock
-starts. `--rows` makes it smaller, `--known` appends once more with the layout taken from history.
+day), are read from plain Parquet and written as a table whose small apps share. It has written a little before the
+clock starts. `--rows` makes it smaller, `--known` appends once more with the layout taken from history. Beside others,
+`python -m benchmarks run saas-events` writes such rows.
 """
 
 import argparse
@@ -53,13 +53,6 @@ def events(spark: "SparkSession", rows: int) -> "DataFrame":
     )
 
 
-def one_directory_each(frame: "DataFrame", directory: Path) -> tuple[int, int]:
-    """Write as most people do; the files and their bytes."""
-    frame.repartition("dt", "app").write.partitionBy("dt", "app").parquet(str(directory))
-    sizes = [file.stat().st_size for file in directory.rglob("*.parquet")]
-    return len(sizes), sum(sizes)
-
-
 def new_table(spark: "SparkSession", frame: "DataFrame", directory: Path, below: str, target: str) -> Table:
     """An empty table whose small apps share."""
     return coalesce.create(
@@ -87,15 +80,13 @@ def stages(table: Table) -> list[Result]:
 
 
 def measure(spark: "SparkSession", directory: Path, rows: int, below: str, target: str, known: bool) -> list[Result]:
-    """Stage the input, warm up, and write both ways."""
+    """Stage the input, warm up, and write."""
     progress(f"staging {rows:,} rows")
     staged = str(directory / "staged")
     events(spark, rows).write.parquet(staged)
     progress("warming up")
     little = spark.read.parquet(staged).limit(_WARM_UP)
     new_table(spark, little, directory / "warm-ours", below, target).append(little)
-    one_directory_each(little.where("app < 'app-0100'"), directory / "warm-plain")
-
     progress("writing a coalesce table")
     table = new_table(spark, spark.read.parquet(staged), directory / "ours", below, target)
     ours = seconds(lambda: table.append(spark.read.parquet(staged)))
@@ -108,26 +99,14 @@ def measure(spark: "SparkSession", directory: Path, rows: int, below: str, targe
         progress("appending the same once more, by history")
         took = seconds(lambda: table.append(spark.read.parquet(staged), layout="known"))
         added = table.state.summary["files_added"]
-        again = [Result("ours, layout known: write", took, "s", f"{added} files"), *stages(table)]
-
-    progress('writing with partitionBy("dt", "app")')
-    plain_files = plain_bytes = 0
-
-    def write_plain() -> None:
-        nonlocal plain_files, plain_bytes
-        plain_files, plain_bytes = one_directory_each(spark.read.parquet(staged), directory / "plain")
-
-    plain = seconds(write_plain)
+        again = [Result("write, layout known", took, "s", f"{added} files"), *stages(table)]
     return [
         Result("logical partitions", len(table.partitions()), "", f"{table.state.rows:,} rows written"),
-        Result("partitionBy: write", plain, "s"),
-        Result("partitionBy: files", plain_files, "files"),
-        Result("partitionBy: bytes", plain_bytes / 2**20, "MB", "snappy, Spark's default"),
-        Result("ours: write", ours, "s", f"{ours / plain:.0%} of partitionBy"),
+        Result("write", ours, "s"),
         *ours_stages,
-        Result("ours: files", files, "files", f"{files / plain_files:.2%} of partitionBy; {alone} of one app alone"),
-        Result("ours: bytes", size / 2**20, "MB", f"zstd; {size / plain_bytes:.0%} of partitionBy"),
-        Result("ours: slivers", few, "files", f"under half of {target}, and not the last of their run"),
+        Result("files", files, "files", f"{alone} of one app alone"),
+        Result("bytes", size / 2**20, "MB"),
+        Result("slivers", few, "files", f"under half of {target}, and not the last of their run"),
         *again,
     ]
 

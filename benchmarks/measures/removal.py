@@ -4,16 +4,12 @@
     replace  100 logical partitions are replaced, beside an append of the same rows
     scans    a tenth of the rows is dead, few large apps or many small ones: by Arrow and by Spark, beside the same
              table without those rows
-    peers    the same drop by Spark, beside Delta (deletion vectors) and Iceberg (merge on read)
 
-Without a name, all of them run.
+Without a name, all of them run. What a drop takes beside other formats, `python -m benchmarks run saas-events` tells.
 """
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from datetime import date
@@ -24,16 +20,13 @@ import numpy as np
 import pyarrow as pa
 
 import coalesce
-from benchmarks import peers
 from benchmarks.harness import Result, in_turns, progress, report, seconds
 from coalesce.table.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-FORMATS = ("coalesce", "iceberg", "delta")
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("n", pa.int64()), ("value", pa.float64())])
-COLUMNS = "dt DATE, app STRING, n BIGINT, value DOUBLE"
 FIRST = (date(2025, 1, 1) - date(1970, 1, 1)).days
 DAYS, TENANTS, ROWS_EACH = 400, 250, 4
 QUERIES = {
@@ -58,14 +51,14 @@ def tenants(first: int, days: int) -> pa.Table:
     ).cast(SCHEMA)
 
 
-def daily(path: Path, spark: "SparkSession | None" = None) -> Table:
+def daily(path: Path) -> Table:
     """A table of 400 daily files, each with all tenants: 100,000 logical partitions."""
     made = coalesce.create(
         path, SCHEMA, partition_by=["dt", "app"], rule=coalesce.small("app"), properties={"remove.by": "mark"}
     )
     for first in range(0, DAYS, 40):
         made.append(tenants(first, 40))
-    return made if spark is None else coalesce.open(path, spark=spark)
+    return made
 
 
 def drop(directory: Path) -> list[Result]:
@@ -169,85 +162,23 @@ def scans(directory: Path, rows: int, apps: int, repeats: int) -> list[Result]:
     return results
 
 
-# --- beside others -----------------------------------------------------------------------------------------------
-
-
-def peer(format_: str, directory: Path) -> list[float]:
-    """The seconds of some drops of one tenant each, in this process, by the format's own means."""
-    settings = {} if format_ == "coalesce" else peers.settings(format_, directory / "warehouse")
-    spark = coalesce.session("local[2]", **settings, **{"spark.driver.memory": "4g"})
-    if format_ == "coalesce":
-        table = daily(directory / "t", spark)
-
-        def remove(app: str) -> object:
-            return table.drop_partition(app=app)
-    else:
-        name = "lake.db.t" if format_ == "iceberg" else f"delta.`{directory / 't'}`"
-        options = {
-            "iceberg": "'format-version'='2', 'write.delete.mode'='merge-on-read'",
-            "delta": "'delta.enableDeletionVectors'='true'",
-        }
-        spark.sql(
-            f"CREATE TABLE {name} ({COLUMNS}) USING {format_} PARTITIONED BY (dt) TBLPROPERTIES ({options[format_]})"
-        )
-        rows = spark.createDataFrame(pa.concat_tables([tenants(first, 40) for first in range(0, DAYS, 40)]))
-        rows = rows.repartition(8, "dt").sortWithinPartitions("dt", "app")
-        if format_ == "iceberg":
-            rows.writeTo(name).append()
-        else:
-            rows.write.format("delta").mode("append").save(str(directory / "t"))
-
-        def remove(app: str) -> object:
-            return spark.sql(f"DELETE FROM {name} WHERE app = '{app}'").collect()
-
-    times = [seconds(lambda: remove(f"tenant-{i}")) for i in range(5)]  # noqa: B023 - called at once
-    spark.stop()
-    return times
-
-
-def beside_others(directory: Path) -> list[Result]:
-    """One tenant from 400 daily files, by each format."""
-    results, ours = [], 0.0
-    for format_ in FORMATS:
-        reason = None if format_ == "coalesce" else peers.unavailable(format_)
-        if reason is not None:
-            results.append(Result(f"drop of a tenant, {format_}", float("nan"), "ms", reason))
-            continue
-        progress(f"{format_}: {DAYS} days, then five drops")
-        command = [sys.executable, "-m", "benchmarks.removal", "--format", format_, "--directory", str(directory)]
-        run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-        if run.returncode != 0:
-            results.append(Result(f"drop of a tenant by Spark, {format_}", float("nan"), "ms", "it failed"))
-            continue
-        median = statistics.median(json.loads(run.stdout.splitlines()[-1])[1:])  # the first warms up
-        ours = median if format_ == "coalesce" else ours
-        note = "" if format_ == "coalesce" else f"{median / ours:.1f}x ours"
-        results.append(Result(f"drop of a tenant by Spark, {format_}", median * 1e3, "ms", note))
-    return results
-
-
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks removal", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", choices=["drop", "replace", "scans", "peers", []], default=[])
+    parser.add_argument("parts", nargs="*", choices=["drop", "replace", "scans", []], default=[])
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of a scan (default: 10,000,000)")
     parser.add_argument("--apps", type=int, default=1_000)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--directory", help="where the tables are made")
-    parser.add_argument("--format", choices=FORMATS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="coalesce-removal-", dir=asked.directory) as temporary:
         directory = Path(temporary)
-        if asked.format is not None:
-            print(json.dumps(peer(asked.format, directory)))
-            return
         parts: dict[str, Callable[[], list[Result]]] = {
             "drop": lambda: drop(directory),
             "replace": lambda: replace(directory),
             "scans": lambda: scans(directory, asked.rows, asked.apps, asked.repeats),
-            "peers": lambda: beside_others(directory),
         }
         chosen = asked.parts or list(parts)
         report("removal", [result for name in chosen for result in parts[name]()])

@@ -19,7 +19,7 @@ from pyiceberg.types import DateType, LongType, NestedField, StringType
 
 import coalesce
 from benchmarks.harness import progress
-from benchmarks.planning.planners import DELTA, ICEBERG, OWN, SHARED
+from benchmarks.measures.planning.planners import DELTA, ICEBERG, OWN, SHARED
 
 APPS, ROWS_PER_PARTITION = 2_000, 5
 FIRST_DAY = date(2026, 5, 1)

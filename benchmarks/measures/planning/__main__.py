@@ -1,4 +1,4 @@
-"""`python -m benchmarks.planning`: build the tables, measure each question in a process of its own, and report."""
+"""`python -m benchmarks planning`: build the tables, measure each question in a process of its own, and report."""
 
 import argparse
 import tempfile
@@ -8,12 +8,12 @@ from datetime import date, timedelta
 from pathlib import Path
 from statistics import median
 
-import benchmarks.planning
+import benchmarks.measures.planning
 from benchmarks.harness import RESULTS, Result, progress, report
-from benchmarks.planning import peers, synthetic
-from benchmarks.planning.measure import cold, in_fresh_process
-from benchmarks.planning.picture import draw
-from benchmarks.planning.planners import CONTESTANTS, PLANNERS, POINT
+from benchmarks.measures.planning import peers, synthetic
+from benchmarks.measures.planning.measure import cold, in_fresh_process
+from benchmarks.measures.planning.picture import draw
+from benchmarks.measures.planning.planners import CONTESTANTS, PLANNERS, POINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,9 @@ def _megabytes(count: int) -> str:
 
 def main() -> None:
     """Build, measure, report."""
-    options = argparse.ArgumentParser(prog="python -m benchmarks.planning", description=benchmarks.planning.__doc__)
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks planning", description=benchmarks.measures.planning.__doc__
+    )
     options.add_argument("--files", type=int, default=1_000_000, help="files of the large table (1,000,000)")
     options.add_argument("--quick", action="store_true", help="a tenth of the files and half of the peers' days")
     options.add_argument("--directory", type=Path, help="build the tables here, and use those that are here already")

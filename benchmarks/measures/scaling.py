@@ -16,8 +16,8 @@ from typing import Final
 
 import coalesce
 from benchmarks.harness import Result, progress, report, seconds
-from benchmarks.planning import synthetic
-from benchmarks.planning.measure import in_fresh_process
+from benchmarks.measures.planning import synthetic
+from benchmarks.measures.planning.measure import in_fresh_process
 from coalesce.table.table import core_of
 
 SIZES: Final = (100_000, 1_000_000, 10_000_000)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import coalesce
 from benchmarks.harness import Result, progress, report, seconds
-from benchmarks.writing import events, new_table
+from benchmarks.measures.writing import events, new_table
 from coalesce.spark.engine import SparkEngine
 from coalesce.spark.write.here import HERE, Here
 from coalesce.table.table import core_of

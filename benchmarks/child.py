@@ -1,0 +1,41 @@
+"""The process of one engine: `python -m benchmarks.child`, which `run` starts. It writes down findings, and no more."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks.engines.engine import Engine
+from benchmarks.engines.registry import ENTRIES
+from benchmarks.findings import Notebook
+from benchmarks.flows import appends, evolution, table
+from benchmarks.staged import Staged
+from benchmarks.workload import Workload, load
+
+Part = Callable[[Workload, Staged, Engine, Notebook, int], None]
+# What each flow does, in which processes.
+PARTS: Mapping[str, Mapping[str, Part]] = {
+    "table": {"write": table.write, "use": table.use},
+    "appends": {"use": appends.use},
+    "evolution": {"use": evolution.use},
+}
+
+
+def main() -> int:
+    """Run one part of a flow."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("request", help="as JSON: engine, workload, size, part, staged, place, notes")
+    asked = json.loads(parser.parse_args().request)
+    workload, staged = load(asked["workload"]), Staged.load(Path(asked["staged"]))
+    engine = ENTRIES[asked["engine"]].load(staged, Path(asked["place"]))
+    try:
+        part = PARTS[workload.flow][asked["part"]]
+        part(workload, staged, engine, Notebook(Path(asked["notes"])), workload.size(asked["size"]).repeats)
+    finally:
+        engine.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Many small appends to one table: how long each takes, and how files and queries grow; then maintenance, and again.
+
+Twice: on a table that nobody looks after until the end, and on one that is compacted after every fifty appends.
+"""
+
+from statistics import median
+from typing import Final
+
+from benchmarks.engines.engine import Engine, NotOffered
+from benchmarks.findings import Notebook
+from benchmarks.flows.steps import Steps, seconds
+from benchmarks.staged import Staged
+from benchmarks.workload import Query, Workload
+
+EVERY: Final = 50
+
+
+def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+    """Append, look, append."""
+    notes.versions(engine.versions())
+    steps = Steps(engine, notes, repeats)
+    queries = [query.filled(staged.values) for query in workload.queries]
+    engine.create("warm", staged.warm)
+    for query in queries:
+        engine.query(query)
+    for number in range(3):
+        engine.append(staged.append(number))
+    _grow(steps, staged, queries, "left_alone", "")
+    _grow(steps, staged, queries, "maintained", "maintained: ")
+
+
+def _grow(steps: Steps, staged: Staged, queries: list[Query], table: str, prefix: str) -> None:
+    engine, notes = steps.engine, steps.notes
+    with steps.words_for(f"{prefix}append @{staged.appends}"):
+        engine.create(table, staged.source)
+        took: list[float] = []
+        for number in range(staged.appends):
+            took.append(seconds(lambda: engine.append(staged.append(number))))  # noqa: B023 - called at once
+            if (number + 1) % EVERY == 0:
+                notes.figure(f"{prefix}append @{number + 1}", median(took) * 1e3, "ms")
+                took.clear()
+                if prefix and not _maintain(steps, f"{prefix}compaction @{number + 1}"):
+                    return
+                _look(steps, queries, prefix, f" @{number + 1}")
+        if not prefix and _maintain(steps, "compaction at the end"):
+            _look(steps, queries, "", ", compacted at the end")
+
+
+def _maintain(steps: Steps, name: str) -> bool:
+    try:
+        took = seconds(steps.engine.compact)
+    except NotOffered as reason:
+        steps.notes.words(name, str(reason))
+        return False
+    steps.notes.figure(name, took, "s")
+    return True
+
+
+def _look(steps: Steps, queries: list[Query], prefix: str, after: str) -> None:
+    found = steps.engine.footprint()
+    steps.notes.figure(f"{prefix}files{after}", found.files, "files")
+    steps.notes.figure(f"{prefix}metadata{after}", found.metadata_bytes / 1024, "KB")
+    for query in queries:
+        steps.query(query, f"{prefix}{query.name}{after}")

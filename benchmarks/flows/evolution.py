@@ -1,0 +1,30 @@
+"""A table that begins by day, is laid out by day and bucket half-way, and goes on: queries see both kinds of files."""
+
+from functools import partial
+
+from benchmarks.engines.engine import Engine
+from benchmarks.findings import Notebook
+from benchmarks.flows.steps import Steps
+from benchmarks.staged import Staged
+from benchmarks.workload import Workload
+
+
+def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+    """The first half by day, the change, the second half, questions; the old half is moved, and questions again."""
+    notes.versions(engine.versions())
+    steps = Steps(engine, notes, repeats)
+    queries = [query.filled(staged.values) for query in workload.queries]
+    engine.create("warm", staged.warm, by=("dt",))
+    for query in queries:
+        engine.query(query)
+    engine.append(staged.append(0))
+    steps.once("first half: write", lambda: engine.create("main", staged.source, by=("dt",)), "s")
+    steps.once("change of layout", partial(engine.change_spec, "bucket(8, app)"))
+    steps.each("second half: an append", [partial(engine.append, staged.append(i)) for i in range(staged.appends)])
+    steps.footprint(", mixed")
+    for query in queries:
+        steps.query(query, f"{query.name}, mixed")
+    if steps.once("old files to the new layout", engine.compact, "s"):
+        steps.footprint(", moved")
+        for query in queries:
+            steps.query(query, f"{query.name}, moved")

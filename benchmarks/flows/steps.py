@@ -1,0 +1,119 @@
+"""One step after the other: what is timed, how often, and what stands in the table if it cannot be done.
+
+A step that fails, or that the engine does not have, leaves words in place of its figure; the others go on.
+"""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from benchmarks.answers import answer
+from benchmarks.engines.engine import Engine, NotOffered
+from benchmarks.findings import Notebook
+from benchmarks.workload import Query
+
+_ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Whether a step was done."""
+
+    done: bool = False
+
+
+class Steps:
+    """The steps of one flow, with an engine and a notebook."""
+
+    def __init__(self, engine: Engine, notes: Notebook, repeats: int) -> None:
+        self.engine = engine
+        self.notes = notes
+        self.repeats = repeats
+
+    @contextmanager
+    def words_for(self, name: str) -> Iterator["Attempt"]:
+        """What goes wrong inside becomes words."""
+        attempt = Attempt()
+        try:
+            yield attempt
+            attempt.done = True
+        except NotOffered as reason:
+            self.notes.words(name, str(reason))
+        except Exception as error:  # noqa: BLE001 - whatever a peer raises is what there is to say of it
+            traceback.print_exc()
+            self.notes.words(name, f"failed: {_first_line(error)}")
+
+    def once(self, name: str, work: Callable[[], object], unit: str = "ms") -> bool:
+        """Time something that can be done only once; whether it was."""
+        with self.words_for(name) as attempt:
+            took = seconds(work)
+            self.notes.figure(name, took * (1e3 if unit == "ms" else 1), unit)
+        return attempt.done
+
+    def each(self, name: str, works: list[Callable[[], object]]) -> bool:
+        """Time changes of the same kind one after the other, on a tenant each; the first warms up.
+
+        Two of them at least: what is there afterwards is asked for those.
+        """
+        with self.words_for(name) as attempt:
+            spent = seconds(works[0])
+            for work in works[1:]:
+                took = seconds(work)
+                self.notes.figure(name, took * 1e3, "ms")
+                spent += took
+                if spent > _ENOUGH:
+                    break
+        return attempt.done
+
+    def repeated(self, name: str, work: Callable[[], object], least: int = 1) -> None:
+        """Time the same again and again; the first warms up. A long one is repeated less often."""
+        with self.words_for(name):
+            spent = seconds(work)
+            for _ in range(max(self.repeats, least)):
+                took = seconds(work)
+                self.notes.figure(name, took * 1e3, "ms")
+                spent += took
+                if spent > _ENOUGH:
+                    break
+
+    def query(self, query: Query, name: str | None = None) -> None:
+        """Time a query, write down its answer and, by a run of its own, what it reads."""
+        called = query.name if name is None else name
+        with self.words_for(called):
+            self.engine.watch()
+            self.notes.answer(called, answer(query, self.engine.query(query)))
+            read = self.engine.read()
+            if read.files is not None:
+                self.notes.figure(f"{called}: files read", read.files, "files")
+            if read.bytes is not None:
+                self.notes.figure(f"{called}: bytes read", read.bytes / 1024, "KB")
+            self.repeated(called, lambda: self.engine.query(query))
+
+    def check(self, query: Query) -> None:
+        """Write down an answer, and time nothing."""
+        with self.words_for(query.name):
+            self.notes.answer(query.name, answer(query, self.engine.query(query)))
+
+    def footprint(self, after: str = "") -> None:
+        """Write down what the table takes."""
+        with self.words_for(f"files{after}"):
+            found = self.engine.footprint()
+            self.notes.figure(f"files{after}", found.files, "files")
+            self.notes.figure(f"directories{after}", found.directories, "directories")
+            self.notes.figure(f"data{after}", found.data_bytes / 2**20, "MB")
+            self.notes.figure(f"metadata{after}", found.metadata_bytes / 1024, "KB")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return f"{type(error).__name__}: {text.splitlines()[0]}"[:200]

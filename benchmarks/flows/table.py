@@ -1,0 +1,143 @@
+"""A table is written, asked, changed, compacted, renamed and laid out otherwise. In two processes: what is planned cold
+must not be in the memory of the process that wrote it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from benchmarks.engines.engine import Engine, NotOffered
+from benchmarks.findings import Notebook
+from benchmarks.flows.steps import Steps, seconds
+from benchmarks.memory import Peak
+from benchmarks.staged import Staged, Target
+from benchmarks.workload import Query, Workload
+
+MAIN: Final = "main"
+_WRITES, _ENOUGH = 3, 20.0  # a write is repeated so often, unless it takes that many seconds
+_PLANS: Final = 7
+CHECKED: Final = Query(name="checked", aggregates=(("count", None), ("sum", "id"), ("sum", "member"), ("max", "value")))
+
+
+def write(_: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+    """The first process: the table and, for the median, others like it."""
+    steps = Steps(engine, notes, repeats)
+    notes.versions(engine.versions())
+    engine.create("warm_write", staged.warm)
+    spent = 0.0
+    # The table that is used is the last: by then everyone has written as much.
+    for name in [*(f"again_{number}" for number in range(_WRITES - 1)), MAIN]:
+        if name != MAIN and spent > _ENOUGH:
+            continue
+        with Peak() as peak:
+            took = seconds(partial(engine.create, name, staged.source))
+        spent += took
+        notes.figure("write", took, "s")
+        notes.figure("write: peak memory", peak.bytes / 2**20, "MB")
+    steps.footprint()
+
+
+def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+    """The second process: everything else."""
+    steps = Steps(engine, notes, repeats)
+    queries = [query.filled(staged.values) for query in workload.queries]
+    _warm_up(engine, staged, queries)
+    if "plan" in workload.measures:
+        _plan(steps, staged)
+    else:
+        engine.open(MAIN)
+    if "queries" in workload.measures:
+        for query in queries:
+            steps.query(query)
+    _change(steps, workload, staged)
+    if "compact" in workload.measures:
+        _compact(steps, queries)
+    if "append" in workload.measures:
+        sources = [staged.change("merge", number) for number in range(repeats + 1)]
+        steps.each("append of 1,000 rows", [partial(engine.append, source) for source in sources])
+    if "rename" in workload.measures:
+        _rename(steps, queries)
+    if "spec" in workload.measures:
+        _change_spec(steps, staged)
+
+
+def _warm_up(engine: Engine, staged: Staged, queries: list[Query]) -> None:
+    """Everything that will be measured, once, on a few rows: no engine's classes are loaded while the clock runs."""
+    engine.create("warm_use", staged.warm)
+    first = {kind: targets[0] for kind, targets in staged.changes.items()}
+    works: list[Callable[[], object]] = [partial(engine.plan, first["update"].where)]
+    works += [partial(engine.query, query) for query in queries]
+    works += [partial(change, 0, first[kind]) for kind, (_, change) in _changes(engine, staged).items()]
+    works += [partial(engine.append, staged.warm), engine.footprint]
+    for work in works:
+        try:
+            work()
+        except NotOffered:
+            continue
+        except Exception:  # noqa: BLE001 - it will fail again where it is measured, and be told there
+            continue
+
+
+def _plan(steps: Steps, staged: Staged) -> None:
+    where = "dt = {day} AND app = {small}".format_map(dict(staged.values))
+
+    def first() -> None:
+        steps.engine.open(MAIN)
+        steps.engine.plan(where)
+
+    if not steps.once("plan, cold", first):
+        steps.engine.open(MAIN)
+    steps.repeated("plan, warm", lambda: steps.engine.plan(where), least=_PLANS)
+
+
+def _change(steps: Steps, workload: Workload, staged: Staged) -> None:
+    """Changes of each kind, every one on a tenant of its own, and what is there afterwards."""
+    for kind, (name, change) in _changes(steps.engine, staged).items():
+        if kind in workload.measures:
+            targets = staged.changes[kind]
+            if steps.each(name, [partial(change, i, target) for i, target in enumerate(targets)]):
+                apps = ", ".join(f"'{target.app}'" for target in targets[:2])
+                steps.check(replace(CHECKED, name=f"after {name}", where=f"app IN ({apps})"))
+
+
+def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[int, Target], object]]]:
+    """What each kind of change is called, and how the engine does it."""
+    return {
+        "overwrite": ("overwrite one small partition", lambda i, t: engine.overwrite(staged.change("overwrite", i), t)),
+        "delete-tenant": ("delete one tenant everywhere", lambda _, t: engine.delete_tenant(t.app)),
+        "merge": ("MERGE of 1,000 rows", lambda i, _: engine.merge(staged.change("merge", i))),
+        "update": (
+            "UPDATE of half a tenant's day",
+            lambda _, t: engine.update("value", "value + 1", f"{t.where} AND member < 500000"),
+        ),
+        "delete-rows": (
+            "DELETE of a third of a tenant's day",
+            lambda _, t: engine.delete(f"{t.where} AND member < 333333"),
+        ),
+    }
+
+
+def _compact(steps: Steps, queries: list[Query]) -> None:
+    if steps.once("compaction", steps.engine.compact, "s"):
+        steps.footprint(", compacted")
+        steps.query(queries[0], f"{queries[0].name}, compacted")
+
+
+def _rename(steps: Steps, queries: list[Query]) -> None:
+    """There and back, so that the table is as before; in between, the new name is asked for."""
+    engine = steps.engine
+    for _ in range(steps.repeats + 1):
+        if not steps.once("rename of a partition column", partial(engine.rename, "app", "tenant")):
+            return
+        point = queries[0]
+        steps.check(replace(point, name="after the rename", where=(point.where or "").replace("app =", "tenant =")))
+        if not steps.once("rename of a partition column", partial(engine.rename, "tenant", "app")):
+            return
+
+
+def _change_spec(steps: Steps, staged: Staged) -> None:
+    engine = steps.engine
+    if steps.once("change of layout", partial(engine.change_spec, "kind")):
+        steps.once("append after it", partial(engine.append, staged.change("merge", 1)))
+        steps.check(replace(CHECKED, name="after the change of layout", where=staged.changes["overwrite"][0].where))

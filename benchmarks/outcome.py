@@ -1,0 +1,68 @@
+"""The outcome of a run: what was run, on what, and what each engine was found to do; kept as JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.answers import disagreements
+from benchmarks.findings import Findings
+from benchmarks.workload import Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One run of one workload in one size."""
+
+    workload: str
+    size: str
+    rows: int
+    partitions: int
+    rounds: int
+    machine: Mapping[str, object]
+    begun: Mapping[str, object]
+    ended: Mapping[str, object]
+    configurations: Mapping[str, str]
+    engines: Mapping[str, Findings]
+
+    def disagreements(self) -> list[str]:
+        """Where answers differ: between engines, or of one engine between rounds."""
+        between = disagreements({name: found.answers for name, found in self.engines.items()})
+        within = [f"{name}, {text}" for name, found in self.engines.items() for text in found.contradictions]
+        return between + within
+
+    def questions(self) -> int:
+        """How many questions more than one engine has answered."""
+        answered = [question for found in self.engines.values() for question in found.answers]
+        return len({question for question in answered if answered.count(question) > 1})
+
+    def failures(self) -> list[str]:
+        """What failed, as opposed to what an engine does not have."""
+        return [
+            f"{name}, {step}: {text}"
+            for name, found in self.engines.items()
+            for step, text in found.words.items()
+            if text.startswith(("failed", "not finished"))
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write it down."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        said = {name: getattr(self, name) for name in self.__slots__ if name != "engines"}
+        said["disagreements"] = self.disagreements()
+        said["engines"] = {name: found.to_dict() for name, found in self.engines.items()}
+        path.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+
+
+def load(path: Path) -> Outcome:
+    """Read one that was saved."""
+    if not path.exists():
+        raise Refused(f"there is no file {path}.")
+    try:
+        said: dict[str, Any] = json.loads(path.read_text())
+        engines = {name: Findings.from_dict(found) for name, found in said.pop("engines").items()}
+        said.pop("disagreements", None)
+        return Outcome(engines=engines, **said)
+    except (json.JSONDecodeError, TypeError, KeyError, AssertionError, AttributeError) as error:
+        raise Refused(f"{path} is not the outcome of a run: {error}.") from error

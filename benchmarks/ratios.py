@@ -1,0 +1,128 @@
+"""Outcomes as a Markdown table of ratios: our figure with its unit, and how many times as much each other takes."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from benchmarks.engines.registry import ENTRIES, OURS
+from benchmarks.findings import Findings
+from benchmarks.outcome import Outcome
+
+
+def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> str:
+    """The whole of it: what was run and on what, a table for each kind of engine, and what could not be had or done."""
+    parts = [_heading(outcome)]
+    for spark in (True, False):
+        names = [name for name in outcome.engines if ENTRIES[name].spark is spark]
+        there = [name for name in names if outcome.engines[name].unavailable is None]
+        if there:
+            parts.append(_table(outcome, there, OURS[spark], only))
+    notes = [*_unavailable(outcome), *_words(outcome)]
+    if notes:
+        parts.append("\n".join(["Not in the table:", "", *notes]))
+    parts.append(_agreement(outcome))
+    return "\n\n".join(parts) + "\n"
+
+
+def _heading(outcome: Outcome) -> str:
+    machine, begun, ended = outcome.machine, outcome.begun, outcome.ended
+    versions: dict[str, str] = {}
+    for found in outcome.engines.values():
+        for name, version in found.versions.items():
+            if version not in versions.get(name, ""):
+                versions[name] = f"{versions[name]} and {version}" if name in versions else version
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"`{outcome.workload}`, {outcome.size}: {outcome.rows:,} rows, {outcome.partitions:,} logical partitions. "
+        f"{begun['at']} to {ended['at']}; load {begun['load']} and {ended['load']} on {machine['cores']} cores "
+        f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, "
+        f"{listed}. "
+        f"Medians; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds, in turns'}."
+    )
+
+
+def _table(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[str], bool]) -> str:
+    base = outcome.engines.get(ours)
+    if base is None or base.unavailable is not None:
+        base = Findings()
+    others = [name for name in names if name != ours]
+    rows = [
+        [figure, _absolute(base, figure), *(_cell(outcome.engines[name], base, figure) for name in others)]
+        for figure in figures(outcome, names)
+        if only(figure)
+    ]
+    return table(["", ours, *others], rows)
+
+
+def figures(outcome: Outcome, names: Iterable[str]) -> list[str]:
+    """All figures of some engines, each once, in the order in which they were measured."""
+    found = [outcome.engines[name] for name in names]
+    known = dict.fromkeys(figure for one in found for figure in one.figures)
+    order = max((list(one.figures) for one in found), key=len, default=[])
+    return [*order, *(figure for figure in known if figure not in order)]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown."""
+    lines = [header, ["---", *("---:" for _ in header[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def ratio(one: float, other: float) -> float | None:
+    """How many times as much; None where that says nothing."""
+    return one / other if other > 0 else None
+
+
+def _absolute(found: Findings, figure: str) -> str:
+    value = found.value(figure)
+    return _missing(found, figure) if value is None else amount(value, found.units[figure])
+
+
+def _cell(found: Findings, base: Findings, figure: str) -> str:
+    value, ours = found.value(figure), base.value(figure)
+    if value is None:
+        return _missing(found, figure)
+    times = None if ours is None else ratio(value, ours)
+    if times is None:
+        return amount(value, found.units[figure])
+    return f"{times:,.0f}×" if times >= 100 else f"{times:.1f}×" if times >= 10 else f"{times:.2f}×"
+
+
+def _missing(found: Findings, figure: str) -> str:
+    text = found.words.get(figure)
+    if text is None:
+        return ""
+    return "**failed**" if text.startswith("failed") else "no" if not text.startswith("not finished") else "too long"
+
+
+def amount(value: float, unit: str) -> str:
+    """A figure for people."""
+    for unit_, more, step in (("ms", "s", 1000), ("KB", "MB", 1024), ("MB", "GB", 1024)):
+        if unit == unit_ and value >= step:
+            value, unit = value / step, more
+    if unit in ("files", "directories"):
+        return f"{value:,.0f}"
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}" if value >= 10 else f"{value:.2f} {unit}"
+
+
+def _unavailable(outcome: Outcome) -> list[str]:
+    return [
+        f"* {name} cannot be had: {found.unavailable}."
+        for name, found in outcome.engines.items()
+        if found.unavailable is not None
+    ]
+
+
+def _words(outcome: Outcome) -> list[str]:
+    """What engines said in place of a figure; those that said the same stand together."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for name, found in outcome.engines.items():
+        for step, text in found.words.items():
+            said.setdefault((step, text), []).append(name)
+    return [f"* {step}: {', '.join(names)}: {text}." for (step, text), names in said.items()]
+
+
+def _agreement(outcome: Outcome) -> str:
+    if differing := outcome.disagreements():
+        return "\n".join(["**ERROR: the answers differ.**", "", *(f"* {text}" for text in differing)])
+    if outcome.questions() == 0:
+        return "No question was answered by more than one engine: nothing could be compared."
+    return f"The answers to {outcome.questions()} questions were compared, rows and checksums: all engines agree."

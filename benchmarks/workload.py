@@ -1,0 +1,215 @@
+"""A workload: what rows there are, how they are skewed, and what is asked of them; read from `workloads/NAME.toml`.
+
+Nothing here makes rows or runs a query. What is not understood is refused in a sentence: a measure that is misspelt and
+left out in silence would be worse than none.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+DIRECTORY: Final = Path(__file__).parent / "workloads"
+
+# What becomes of the table, see `flows/`.
+FLOWS: Final = ("table", "appends", "evolution")
+# How rows are shared out among tenants, see `staging.py`.
+SKEWS: Final = ("zipf", "uniform", "giant", "npm-downloads")
+# The columns beside `dt` and `app`, see `staging.py`.
+COLUMNS: Final = ("id", "member", "ts", "kind", "value", "session")
+FUNCTIONS: Final = ("count", "sum", "min", "max")
+MEASURES: Final = (
+    "plan",
+    "queries",
+    "overwrite",
+    "delete-tenant",
+    "merge",
+    "update",
+    "delete-rows",
+    "compact",
+    "rename",
+    "append",
+    "spec",
+)
+# What a query computes unless it says so: whole numbers and texts, which have the same sum in every order.
+_AGGREGATES: Final = ("count", "sum id", "sum member", "max session")
+
+
+class Refused(Exception):
+    """What was asked for cannot be meant; a sentence for whoever asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Some aggregates of the rows that match; `where` has places such as `{small}` that the staged rows fill in."""
+
+    name: str
+    where: str | None = None
+    aggregates: tuple[tuple[str, str | None], ...] = ()
+    by: str | None = None
+    join: bool = False
+
+    def filled(self, values: Mapping[str, str]) -> "Query":
+        """The query for certain rows."""
+        return self if self.where is None else replace(self, where=self.where.format_map(dict(values)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it computes with, those of the condition aside."""
+        wanted = [column for _, column in self.aggregates if column is not None]
+        return tuple(dict.fromkeys(wanted if self.by is None else [self.by, *wanted]))
+
+    def sql(self, table: str) -> str:
+        """As text. The join is with a small table `days` of which a condition leaves one day: dynamic pruning."""
+        items = ["count(*)" if c is None else f"{f}({table_prefix(self)}{c})" for f, c in self.aggregates]
+        parts = [f"SELECT {', '.join(items if self.by is None else [self.by, *items])} FROM {table}"]
+        if self.join:
+            parts.append("AS t JOIN days ON t.dt = days.dt")
+        if self.where is not None:
+            parts.append(f"WHERE {self.where}")
+        if self.by is not None:
+            parts.append(f"GROUP BY {self.by}")
+        return " ".join(parts)
+
+
+def table_prefix(query: Query) -> str:
+    """What stands before a column's name, so that it is the table's and not that of `days`."""
+    return "t." if query.join else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """One form of a workload."""
+
+    rows: int
+    days: int
+    tenants: int
+    skew: str
+    below: str
+    repeats: int
+    appends: int
+    append_rows: int
+    minutes: float
+    engines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A file of `workloads/`."""
+
+    name: str
+    purpose: str
+    seed: int
+    first_day: date
+    flow: str
+    columns: tuple[str, ...]
+    measures: tuple[str, ...]
+    sizes: Mapping[str, Size]
+    default: str
+    queries: tuple[Query, ...]
+
+    def named(self, size: str | None) -> str:
+        """The name of one of its sizes: that which the file calls the default if none is given."""
+        chosen = self.default if size is None else size
+        if chosen not in self.sizes:
+            raise Refused(f"{self.name} has no size {chosen!r}; it has {', '.join(self.sizes)}.")
+        return chosen
+
+    def size(self, name: str | None) -> Size:
+        """One of its sizes."""
+        return self.sizes[self.named(name)]
+
+
+def names(directory: Path = DIRECTORY) -> list[str]:
+    """The workloads there are."""
+    return sorted(path.stem for path in directory.glob("*.toml"))
+
+
+def load(name: str, directory: Path = DIRECTORY) -> Workload:
+    """Read one, and check it."""
+    path = directory / f"{name}.toml"
+    if not path.exists():
+        raise Refused(f"there is no workload {name!r}; there are {', '.join(names(directory))}.")
+    try:
+        return parse(name, tomllib.loads(path.read_text()))
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(f"{path.name} is not TOML: {error}.") from error
+
+
+_TOP: Final = {
+    "purpose", "seed", "first_day", "flow", "columns", "engines", "measures", "default", "sizes", "queries", "skew",
+    "below", "repeats", "appends", "append_rows", "minutes",
+}  # fmt: skip
+_SIZE: Final = {"rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "engines"}
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30, "engines": (),
+}  # fmt: skip
+_QUERY: Final = {"name", "where", "aggregates", "by", "join"}
+
+
+def parse(name: str, text: Mapping[str, Any]) -> Workload:
+    """A workload out of what its file holds."""
+    _known(f"{name}.toml", text, _TOP)
+    for needed in ("purpose", "seed", "sizes"):
+        if needed not in text:
+            raise Refused(f"{name}.toml says nothing of {needed}.")
+    shared = {**_DEFAULTS, **{key: text[key] for key in _SIZE if key in text}}
+    sizes = {key: _size(f"{name}.toml, size {key}", {**shared, **given}) for key, given in text["sizes"].items()}
+    default = text.get("default", next(iter(sizes)))
+    if default not in sizes:
+        raise Refused(f"{name}.toml names {default!r} as the default, which is none of its sizes.")
+    return Workload(
+        name=name,
+        purpose=text["purpose"],
+        seed=text["seed"],
+        first_day=text.get("first_day", date(2026, 5, 1)),
+        flow=_one_of(name, "flow", text.get("flow", "table"), FLOWS),
+        columns=tuple(_one_of(name, "column", c, COLUMNS) for c in text.get("columns", COLUMNS)),
+        measures=tuple(_one_of(name, "measure", m, MEASURES) for m in text.get("measures", MEASURES)),
+        sizes=sizes,
+        default=default,
+        queries=tuple(_query(name, q) for q in text.get("queries", ())),
+    )
+
+
+def _size(where: str, given: Mapping[str, Any]) -> Size:
+    _known(where, given, _SIZE)
+    for needed in ("rows", "days", "tenants"):
+        if not isinstance(given.get(needed), int) or given[needed] < 1:
+            raise Refused(f"{where}: {needed} has to be a number of 1 or more, not {given.get(needed)!r}.")
+    _one_of(where, "skew", given["skew"], SKEWS)
+    return Size(**{**given, "engines": tuple(given["engines"])})
+
+
+def _query(where: str, given: Mapping[str, Any]) -> Query:
+    _known(f"{where}.toml, a query", given, _QUERY)
+    if "name" not in given:
+        raise Refused(f"{where}.toml: a query has no name.")
+    return Query(
+        name=given["name"],
+        where=given.get("where"),
+        aggregates=tuple(_aggregate(where, text) for text in given.get("aggregates", _AGGREGATES)),
+        by=given.get("by"),
+        join=given.get("join", False),
+    )
+
+
+def _aggregate(where: str, text: str) -> tuple[str, str | None]:
+    function, _, column = text.partition(" ")
+    _one_of(where, "function", function, FUNCTIONS)
+    if (function == "count") != (column == ""):
+        raise Refused(f"{where}.toml: {text!r} is no aggregate; 'count' and 'sum id' are.")
+    return function, column or None
+
+
+def _known(where: str, given: Mapping[str, Any], allowed: set[str]) -> None:
+    if unknown := sorted(given.keys() - allowed):
+        raise Refused(f"{where}: {', '.join(unknown)} is not known; {', '.join(sorted(allowed))} are.")
+
+
+def _one_of(where: str, what: str, given: Any, allowed: tuple[str, ...]) -> str:
+    if given not in allowed:
+        raise Refused(f"{where}: {given!r} is no {what}; there are {', '.join(allowed)}.")
+    return str(given)

@@ -1,0 +1,107 @@
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from benchmarks.engines.conditions import aggregated, expression
+from benchmarks.engines.engine import NotOffered, measured
+from benchmarks.engines.registry import ENTRIES
+from benchmarks.findings import Findings, Notebook
+from benchmarks.flows.steps import Steps
+from benchmarks.workload import Query
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_engine_says_how_it_is_set_up(name: str) -> None:
+    """Its class has a docstring, which goes to the results."""
+    assert len(ENTRIES[name].configuration()) > 40
+
+
+def test_an_engine_whose_packages_are_missing_cannot_be_had() -> None:
+    """And is reported so."""
+    from dataclasses import replace
+
+    missing = replace(ENTRIES["duckdb"], packages=("pyarrow", "no_such_package"))
+    assert missing.unavailable() == "no_such_package is not installed"
+    assert ENTRIES["pyarrow-dataset"].unavailable() is None
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("dt = DATE '2026-05-01' AND app = 'a'", [1]),
+        ("app IN ('a', 'c')", [1, 2, 4]),
+        ("NOT (app = 'a') AND dt = DATE '2026-05-01'", [3]),
+        ("dt >= DATE '2026-05-02' AND dt <= DATE '2026-05-09'", [2, 4]),
+        ("dt = DATE '2026-05-02' OR app = 'B'", [2, 3, 4]),
+        ("lower(app) = 'b'", [3]),
+        (None, [1, 2, 3, 4]),
+    ],
+)
+def test_conditions_mean_the_same_without_sql(where: str | None, kept: list[int]) -> None:
+    """As an expression of pyarrow's."""
+    rows = pa.table(
+        {
+            "dt": pa.array(["2026-05-01", "2026-05-02", "2026-05-01", "2026-05-02"]).cast(pa.date32()),
+            "app": ["a", "a", "B", "c"],
+            "id": [1, 2, 3, 4],
+        }
+    )
+    condition = expression(where)
+    assert (rows if condition is None else rows.filter(condition))["id"].to_pylist() == kept
+
+
+def test_a_condition_that_cannot_be_translated_is_not_guessed() -> None:
+    """It is said that the engine does not take it."""
+    with pytest.raises(NotOffered, match="takes no condition"):
+        expression("app LIKE 'a%'")
+
+
+def test_aggregates_of_rows() -> None:
+    """As SQL would give them, in one row or in one for each group."""
+    rows = pa.table({"app": ["a", "b", "a"], "id": [1, 2, 3]})
+    both = (("count", None), ("sum", "id"))
+    assert [list(row) for row in aggregated(Query(name="q", aggregates=both), rows)] == [[3, 6]]
+    assert sorted(map(tuple, aggregated(Query(name="q", aggregates=both, by="app"), rows))) == [
+        ("a", 2, 4),
+        ("b", 1, 2),
+    ]
+
+
+def test_metadata_and_data_are_told_apart(tmp_path: Path) -> None:
+    """By directories at the top and by ends of names; checksums of Hadoop's are nobody's."""
+    for name, size in {
+        "dt=1/a.parquet": 10,
+        "dt=1/.a.parquet.crc": 5,
+        "_log/0.json": 3,
+        "v.bin": 2,
+        "_SUCCESS": 0,
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * size)
+    found = measured(tmp_path, ("_log", ".bin"))
+    assert (found.files, found.directories, found.data_bytes, found.metadata_bytes) == (1, 2, 10, 5)
+
+
+def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
+    """The other steps go on, and the first of several changes is not measured."""
+    engine: Any = object()
+    steps = Steps(engine, Notebook(tmp_path / "notes"), repeats=2)
+
+    def lacks() -> None:
+        raise NotOffered("has no MERGE")
+
+    def breaks() -> None:
+        raise ValueError("bad\nthing")
+
+    assert not steps.once("merge", lacks)
+    assert not steps.each("delete", [breaks])
+    done: list[int] = []
+    assert steps.each("update", [lambda: done.append(1), lambda: done.append(2)])
+    steps.repeated("query", lambda: done.append(3))
+    found = Findings()
+    found.take(tmp_path / "notes")
+    assert found.words == {"merge": "has no MERGE", "delete": "failed: ValueError: bad"}
+    assert done == [1, 2, 3, 3, 3]
+    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 2]

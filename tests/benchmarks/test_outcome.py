@@ -1,0 +1,151 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.answers import Answer, answer, disagreements
+from benchmarks.compare import compared
+from benchmarks.findings import Findings, Notebook
+from benchmarks.outcome import Outcome, load
+from benchmarks.pictures import draw_all
+from benchmarks.ratios import amount, markdown
+from benchmarks.workload import Query, Refused
+
+COUNTED = Query(name="q", aggregates=(("count", None), ("sum", "id")), by="app")
+
+
+def findings(**figures: float) -> Findings:
+    """Figures in milliseconds."""
+    found = Findings(versions={"spark": "4.1"})
+    for name, value in figures.items():
+        found.figures[name], found.units[name] = [value], "ms"
+    return found
+
+
+def outcome(**engines: Findings) -> Outcome:
+    """A run of the named engines; underscores stand for hyphens."""
+    return Outcome(
+        workload="saas-events",
+        size="quick",
+        rows=100,
+        partitions=10,
+        rounds=1,
+        machine={"cores": 2, "processor": "p", "memory_gb": 4, "system": "s", "python": "3"},
+        begun={"at": "now", "load": 0.1},
+        ended={"at": "then", "load": 0.2},
+        configurations={},
+        engines={name.replace("_", "-"): found for name, found in engines.items()},
+    )
+
+
+def test_an_answer_does_not_depend_on_order_or_on_how_numbers_are_shown() -> None:
+    """Groups in any order, and whole numbers as floats, are the same answer; another value is not."""
+    one = answer(COUNTED, [("a", 2, 10), ("b", 1, 5)])
+    assert one == answer(COUNTED, [("b", 1, 5.0), ("a", 2, 10.0)])
+    assert one.rows == 3
+    assert one != answer(COUNTED, [("a", 2, 11), ("b", 1, 5)])
+    assert one != answer(COUNTED, [("a", 2, 10), (None, 1, 5)])
+
+
+def test_who_differs_is_named() -> None:
+    """And what the others say; a question that only some answered is no difference."""
+    same, other = Answer(3, "aa"), Answer(4, "bb")
+    said = {"ours": {"q": same, "r": same}, "theirs": {"q": other}, "third": {"q": same}}
+    (text,) = disagreements(said)
+    assert text == "q: theirs says 4 rows (bb); the others say 3 rows (aa)"
+    assert disagreements({"ours": {"q": same}, "theirs": {"q": same, "s": other}}) == []
+
+
+def test_a_difference_stands_in_the_table() -> None:
+    """An error that nobody can overlook."""
+    ours, theirs = findings(write=1), findings(write=2)
+    ours.answers, theirs.answers = {"q": Answer(1, "a")}, {"q": Answer(2, "b")}
+    text = markdown(outcome(coalesce=ours, hive=theirs))
+    assert "**ERROR: the answers differ.**" in text
+    assert "2 rows (b)" in text
+    theirs.answers = dict(ours.answers)
+    assert "The answers to 1 questions were compared" in markdown(outcome(coalesce=ours, hive=theirs))
+
+
+def test_an_engine_that_contradicts_itself_is_a_difference(tmp_path: Path) -> None:
+    """Between two rounds."""
+    for number, rows in enumerate((1, 2)):
+        Notebook(tmp_path / str(number)).answer("q", Answer(rows, "x"))
+    found = Findings()
+    found.take(tmp_path / "0")
+    found.take(tmp_path / "1")
+    assert outcome(coalesce=found).disagreements() == ["coalesce, q: 1 rows once and 2 another time"]
+
+
+def test_the_table_is_of_ratios_to_ours() -> None:
+    """Our figure with its unit; the others by how many times; what there is not, in words."""
+    theirs = findings(write=3_000, plan=5)
+    theirs.words = {"merge": "has no MERGE"}
+    gone = Findings(unavailable="no mvn to fetch its jars with")
+    failing = findings(write=1_500)
+    failing.words = {"plan": "failed: X"}
+    text = markdown(
+        outcome(coalesce=findings(write=1_500, plan=10, merge=2), hive=theirs, delta_day=failing, hudi=gone)
+    )
+    assert "|  | coalesce | hive | delta-day |" in text
+    assert "| write | 1.50 s | 2.00× | 1.00× |" in text
+    assert "| plan | 10.0 ms | 0.50× | **failed** |" in text
+    assert "| merge | 2.00 ms | no |  |" in text
+    assert "* merge: hive: has no MERGE." in text
+    assert "* hudi cannot be had: no mvn to fetch its jars with." in text
+
+
+def test_engines_without_a_jvm_are_compared_with_ours_without_one() -> None:
+    """Not with Spark's figures."""
+    text = markdown(outcome(coalesce=findings(write=100), coalesce_arrow=findings(write=2), duckdb=findings(write=4)))
+    assert "| write | 2.00 ms | 2.00× |" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(0.5, "ms", "0.50 ms"), (12.34, "ms", "12.3 ms"), (2_500, "ms", "2.50 s"), (19_990, "files", "19,990"),
+     (2_048, "KB", "2.00 MB"), (900, "KB", "900 KB")],
+)  # fmt: skip
+def test_amounts_are_for_people(value: float, unit: str, text: str) -> None:
+    """In units that leave few digits."""
+    assert amount(value, unit) == text
+
+
+def test_an_outcome_is_the_same_after_it_was_kept(tmp_path: Path) -> None:
+    """In JSON, with repeats, words and answers."""
+    found = findings(write=1)
+    found.figures["write"] = [1.0, 3.0, 2.0]
+    found.words, found.answers = {"merge": "has no MERGE"}, {"q": Answer(1, "a")}
+    one = outcome(coalesce=found, hudi=Findings(unavailable="gone"))
+    one.save(tmp_path / "kept.json")
+    again = load(tmp_path / "kept.json")
+    assert again == one
+    assert again.engines["coalesce"].value("write") == 2.0
+
+
+def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
+    """In a sentence, with the name of the file."""
+    with pytest.raises(Refused, match="there is no file"):
+        load(tmp_path / "missing.json")
+    (tmp_path / "other.json").write_text('{"benchmark": "soak"}')
+    with pytest.raises(Refused, match=r"other.json is not the outcome of a run"):
+        load(tmp_path / "other.json")
+
+
+def test_two_runs_are_compared_by_their_ratios() -> None:
+    """Both are shown; what is further apart than allowed is named; twice as slow a machine makes no difference."""
+    one = outcome(coalesce=findings(write=10, plan=1), hive=findings(write=20, plan=5))
+    other = outcome(coalesce=findings(write=20, plan=2), hive=findings(write=40, plan=20))
+    table, apart = compared(one, other, 0.2)
+    assert "| hive | write | 2.00× | 2.00× | 0% |" in table
+    assert apart == ["hive, plan: 5.00× and 10.00×"]
+    with pytest.raises(Refused, match="not the same"):
+        compared(one, replace(other, size="2m"), 0.2)
+
+
+def test_pictures_are_drawn_of_what_there_is(tmp_path: Path) -> None:
+    """Of ratios, for each kind of engine; one engine alone gives none."""
+    both = outcome(coalesce=findings(write=10), hive=findings(write=20), coalesce_arrow=findings(write=1))
+    both.save(tmp_path / "saas-events-quick.json")
+    assert draw_all([tmp_path / "saas-events-quick.json"], tmp_path / "out") == [tmp_path / "out/saas-events-quick.png"]
+    assert (tmp_path / "out/saas-events-quick.png").stat().st_size > 0

@@ -1,0 +1,84 @@
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from benchmarks.staged import Staged
+from benchmarks.staging import stage
+from benchmarks.workload import Refused, Workload, parse
+
+
+def small(**changes: Any) -> Workload:
+    """Two days of thirty tenants."""
+    size = {"rows": 4_000, "days": 2, "tenants": 60, "repeats": 1, "appends": 3, "append_rows": 10, **changes}
+    return parse("small", {"purpose": "a few rows", "seed": 7, "sizes": {"tiny": size}})
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    """What lies in a directory."""
+    return sorted(ds.dataset(directory).to_table().to_pylist(), key=lambda row: row["id"])
+
+
+def test_the_same_seed_makes_the_same_rows(tmp_path: Path) -> None:
+    """Every engine, and every run, sees the same."""
+    one, other = stage(small(), None, tmp_path / "one"), stage(small(), None, tmp_path / "other")
+    assert rows(one.source) == rows(other.source)
+    assert one.values == other.values
+    assert len(rows(one.source)) == one.rows == 4_000
+    assert len({row["id"] for row in rows(one.source)}) == 4_000
+
+
+def test_what_was_staged_is_used_again_until_the_workload_changes(tmp_path: Path) -> None:
+    """A second run makes nothing; another number of rows begins anew."""
+    first = stage(small(), None, tmp_path / "staged")
+    made = (first.source.stat().st_ino, sorted(first.source.iterdir()))
+    assert stage(small(), None, tmp_path / "staged") == first == Staged.load(tmp_path / "staged")
+    assert (first.source.stat().st_ino, sorted(first.source.iterdir())) == made
+    assert stage(small(rows=400), None, tmp_path / "staged").rows == 400
+    assert len(rows(tmp_path / "staged" / "rows")) == 400
+
+
+def test_tenants_are_chosen_by_counting(tmp_path: Path) -> None:
+    """The large one has the most rows of its day, the small one about as many as the one in the middle."""
+    staged = stage(small(), None, tmp_path / "staged")
+    day = staged.values["day"].removeprefix("DATE ").strip("'")
+    counts = Counter(row["app"] for row in rows(staged.source) if str(row["dt"]) == day)
+    assert f"'{counts.most_common(1)[0][0]}'" == staged.values["large"]
+    ordered = sorted(counts.values(), reverse=True)
+    assert counts[staged.values["small"].strip("'")] == ordered[len(ordered) // 2]
+    assert staged.partitions == len({(row["dt"], row["app"]) for row in rows(staged.source)})
+
+
+def test_nobody_is_changed_twice(tmp_path: Path) -> None:
+    """So the answer after one change does not depend on whether an engine could make another."""
+    staged = stage(small(), None, tmp_path / "staged")
+    apps = [target.app for targets in staged.changes.values() for target in targets]
+    assert len(apps) == len({*apps, staged.values["small"].strip("'")}) - 1
+    assert all(len(targets) == 2 for targets in staged.changes.values())
+
+
+def test_rows_to_merge_are_half_there(tmp_path: Path) -> None:
+    """A thousand rows of one logical partition: those that it has, up to half, and new ones."""
+    staged = stage(small(), None, tmp_path / "staged")
+    target, merged = staged.changes["merge"][0], rows(staged.change("merge", 0))
+    known = {row["id"] for row in rows(staged.source) if (str(row["dt"]), row["app"]) == (target.day, target.app)}
+    assert len(merged) == 1_000
+    assert {(str(row["dt"]), row["app"]) for row in merged} == {(target.day, target.app)}
+    assert known
+    assert len({row["id"] for row in merged} & known) == len(known)
+
+
+def test_an_append_is_of_one_day(tmp_path: Path) -> None:
+    """As data of a day arrives; the last is of the last day."""
+    staged = stage(small(), None, tmp_path / "staged")
+    days = [{row["dt"] for row in rows(staged.append(number))} for number in range(3)]
+    assert [len(day) for day in days] == [1, 1, 1]
+    assert max(days[2]) > max(days[0])
+
+
+def test_too_few_tenants_are_refused(tmp_path: Path) -> None:
+    """Where there would be nobody left to change."""
+    with pytest.raises(Refused, match="too few tenants"):
+        stage(small(tenants=4), None, tmp_path / "staged")

@@ -1,0 +1,90 @@
+from datetime import date
+from typing import Any
+
+import pytest
+
+from benchmarks import workload
+from benchmarks.engines.registry import ENTRIES, chosen
+from benchmarks.workload import Refused, parse
+
+SMALL: dict[str, Any] = {
+    "purpose": "a few rows",
+    "seed": 1,
+    "sizes": {"tiny": {"rows": 100, "days": 2, "tenants": 10}},
+    "queries": [{"name": "point", "where": "dt = {day} AND app = {small}"}],
+}
+
+
+@pytest.mark.parametrize("name", workload.names())
+def test_every_workload_is_understood(name: str) -> None:
+    """A file in `workloads/` says nothing that is not known, and names engines that there are."""
+    loaded = workload.load(name)
+    assert loaded.sizes
+    for size in loaded.sizes.values():
+        assert chosen(list(size.engines)) == [ENTRIES[engine] for engine in size.engines]
+    values = {"day": "DATE '2026-05-01'", "later": "DATE '2026-05-02'", "small": "'a'", "large": "'b'", "fifty": "'a'"}
+    assert all("{" not in query.filled(values).sql("t") for query in loaded.queries)
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    """The first size, Zipf's law, 64 MB, a day in May, and every measure."""
+    loaded = parse("small", SMALL)
+    assert loaded.default == "tiny"
+    assert loaded.first_day == date(2026, 5, 1)
+    assert loaded.size(None).skew == "zipf"
+    assert loaded.size(None).below == "64MB"
+    assert loaded.measures == workload.MEASURES
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"sead": 2}, "sead is not known"),
+        ({"flow": "tabel"}, "'tabel' is no flow"),
+        ({"skew": "zip"}, "'zip' is no skew"),
+        ({"measures": ["queries", "delet-tenant"]}, "'delet-tenant' is no measure"),
+        ({"columns": ["id", "colour"]}, "'colour' is no column"),
+        ({"default": "huge"}, "none of its sizes"),
+        ({"sizes": {"tiny": {"rows": 0, "days": 1, "tenants": 1}}}, "rows has to be a number of 1 or more"),
+        ({"sizes": {"tiny": {"rows": 1, "days": 1, "tenants": 1, "tenant": 1}}}, "tenant is not known"),
+        ({"queries": [{"where": "true"}]}, "has no name"),
+        ({"queries": [{"name": "q", "aggregates": ["sum"]}]}, "'sum' is no aggregate"),
+        ({"queries": [{"name": "q", "aggregates": ["avg value"]}]}, "'avg' is no function"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence(change: dict[str, Any], said: str) -> None:
+    """A misspelt word is not left out in silence."""
+    with pytest.raises(Refused, match=said):
+        parse("small", {**SMALL, **change})
+
+
+def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
+    """Of a workload, of a size and of an engine."""
+    with pytest.raises(Refused, match=r"no workload 'saas-event'; there are .*saas-events"):
+        workload.load("saas-event")
+    with pytest.raises(Refused, match=r"saas-events has no size '3m'; it has tiny, quick"):
+        workload.load("saas-events").size("3m")
+    with pytest.raises(Refused, match=r"no engine 'icebreg-day'; there are .*iceberg-day"):
+        chosen(["coalesce", "icebreg-day"])
+
+
+def test_a_query_as_sql() -> None:
+    """Aggregates, a condition, groups, and a join whose columns are the table's."""
+    loaded = parse(
+        "small",
+        {
+            **SMALL,
+            "queries": [
+                {"name": "point", "where": "app = {small}"},
+                {"name": "by", "by": "app", "aggregates": ["count", "sum id"]},
+                {"name": "join", "join": True, "where": "days.label = 'chosen'", "aggregates": ["count", "sum id"]},
+            ],
+        },
+    )
+    point, by, join = loaded.queries
+    assert point.filled({"small": "'x'"}).sql("t").endswith("FROM t WHERE app = 'x'")
+    assert by.sql("t") == "SELECT app, count(*), sum(id) FROM t GROUP BY app"
+    assert by.columns == ("app", "id")
+    assert join.sql("big") == (
+        "SELECT count(*), sum(t.id) FROM big AS t JOIN days ON t.dt = days.dt WHERE days.label = 'chosen'"
+    )
