@@ -1,5 +1,6 @@
 """A scan without Spark: the plan's files, row group by row group, and exactly the rows that match."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,8 @@ from coalesce.table.outgoing import pandas_frame, polars_frame
 # Files read at the same time: more than there are cores, since most of it is waiting for the store.
 _READERS: Final = 8
 
+_WORTH_SHARING: Final = 1_000_000  # rows; each share reads the footer again
+
 _SHOWN: Final = 10  # columns on a line
 
 
@@ -53,14 +56,15 @@ class ArrowScan:
 
     def to_arrow(self) -> pa.Table:
         """All rows at once; several files are read at the same time."""
-        parts = each(lambda pair: list(self._file(*pair, at_once=True)), list(self._residuals()), _READERS)
+        shares = [share for pair in self._residuals() for share in _shares(*pair, len(self.plan.files_to_scan))]
+        parts = each(lambda share: list(self._file(share)), shares, _READERS)
         batches = [batch for part in parts for batch in part]
         return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, a batch at a time; no more than a row group is in memory."""
         for file, residual in self._residuals():
-            yield from self._file(file, residual)
+            yield from self._file(_Share(file, residual), at_once=False)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a reader that reads them when it is asked for them; each call begins anew."""
@@ -94,22 +98,22 @@ class ArrowScan:
             left = tuple(c for c, done in zip(conjuncts, satisfied, strict=True) if not done[position])
             yield file, And(left) if left else TRUE
 
-    def _file(self, entry: DataFile, residual: Bound, *, at_once: bool = False) -> Iterator[pa.RecordBatch]:
+    def _file(self, share: "_Share", *, at_once: bool = True) -> Iterator[pa.RecordBatch]:
         """The matching rows of one file, a row group at a time; `at_once` if all may be in memory."""
         try:
-            yield from self._rows(entry, residual, at_once)
+            yield from self._rows(share, at_once)
         except FileMissing as missing:
             raise why_missing(self.snapshot.storage, self.plan.version) or missing from missing
 
-    def _rows(self, entry: DataFile, residual: Bound, at_once: bool) -> Iterator[pa.RecordBatch]:
-        with open_file(self.snapshot.storage, entry, self.plan.version) as file:
-            if residual == TRUE:
+    def _rows(self, share: "_Share", at_once: bool) -> Iterator[pa.RecordBatch]:
+        with open_file(self.snapshot.storage, share.file, self.plan.version) as file:
+            if share.residual == TRUE:
                 groups = [group for group, rows in enumerate(file.live_rows) if rows]
                 for some in [groups] if at_once else ([group] for group in groups):
                     yield from file.read(self.fields, some).to_batches()
                 return
-            for part in matching_parts(file, residual):
-                yield from self._part(file, part, residual).to_batches()
+            for part in share.of(matching_parts(file, share.residual)):
+                yield from self._part(file, part, share.residual).to_batches()
 
     def _part(self, file: OpenFile, part: Part, residual: Bound) -> pa.Table:
         """The matching rows of a part of a row group: what the predicate asks about is read first, if it has to be."""
@@ -130,6 +134,30 @@ class ArrowScan:
         found |= zip((f.id for f in self.fields if f.id not in asked_ids), rest.columns, strict=True)
         columns = [found[f.id] for f in self.fields]
         return pa.Table.from_arrays(columns, schema=self.schema) if columns else rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """One of `shares` that a file is read in, each by a thread of its own, and what its rows have to satisfy."""
+
+    file: DataFile
+    residual: Bound
+    number: int = 0
+    shares: int = 1
+
+    def of(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Those of the file's parts that are in this share, in their order."""
+        begin, end = (len(parts) * n // self.shares for n in (self.number, self.number + 1))
+        return parts[begin:end]
+
+
+def _shares(file: DataFile, residual: Bound, files: int) -> list[_Share]:
+    """A file as a whole, or, if it is large and there are fewer files than cores, in several shares.
+
+    Where nothing is left to check, Arrow itself reads columns at the same time; else few are read at a time.
+    """
+    many = 1 if residual == TRUE or file.physical_rows < _WORTH_SHARING else -(-(os.cpu_count() or 1) // files)
+    return [_Share(file, residual, number, many) for number in range(many)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,4 @@
+import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coalesce.arrow import encode, read, row_groups
+from coalesce.arrow import scan as scanning
 from coalesce.arrow.read import OpenFile
 from coalesce.arrow.scan import ArrowScan
 from coalesce.arrow.write import write
@@ -186,6 +188,24 @@ def test_places_are_not_trusted_without_the_footers_word(tmp_path: Path) -> None
     for counts in (None, (None, *rest), (entry.rows, *rest), (None, entry.rows + 1, *rest[1:])):
         plan = make_plan_over(scan.plan.version, [replace(entry, tuple_rows=counts)], scan.plan.predicate)
         assert ArrowScan(scan.snapshot, plan, ["n"]).to_arrow().to_pydict() == {"n": [57]}
+
+
+@pytest.mark.usefixtures("small_row_groups")
+@pytest.mark.parametrize("cores", [2, 3, 64])
+def test_a_large_file_is_read_in_shares(
+    tmp_path: Path, reads: list[tuple[tuple[str, ...], int]], monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    """Each row group by one thread, and the rows come in the order in which they lie."""
+    scan = scan_of(tmp_path, "n % 3 = 1 OR t = 'text 57'", ["n"])
+    in_order = pa.Table.from_batches(scan.to_batches(), scan.schema)
+    alone = sum(rows for _, rows in reads)
+    reads.clear()
+    monkeypatch.setattr(scanning, "_WORTH_SHARING", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    shared = scan.to_arrow()
+    assert shared.num_rows > 20
+    assert shared.combine_chunks().equals(in_order.combine_chunks())
+    assert sum(rows for _, rows in reads) == alone
 
 
 def test_other_columns_are_read_only_where_something_matches(
