@@ -41,7 +41,7 @@ class _Directories(SparkTable):
 
     def delete(self, where: str) -> None:
         """See `Engine`."""
-        raise NotOffered(f"has no DELETE: directories with rows where {where} would be written again by hand")
+        raise NotOffered("has no DELETE: whoever wants it writes the directories again")
 
     def merge(self, source: Path) -> None:
         """See `Engine`."""
