@@ -30,10 +30,6 @@ class _Delta(SparkTable):
         """See `SparkTable`."""
         return f"delta.`{self._location}`"
 
-    @property
-    def _location(self) -> Path:
-        return self.place / self.name
-
     def create(self, name: str, source: Path, by: Sequence[str] = ("dt", "app")) -> None:
         """See `Engine`."""
         self.name = name

@@ -28,10 +28,6 @@ class Hudi(SparkTable):
         """See `SparkTable`."""
         return self.name
 
-    @property
-    def _location(self) -> Path:
-        return self.place / self.name
-
     def create(self, name: str, source: Path, by: Sequence[str] = ("dt", "app")) -> None:
         """See `Engine`."""
         self.name = name

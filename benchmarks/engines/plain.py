@@ -28,10 +28,6 @@ class _Directories(SparkTable):
         """See `SparkTable`."""
         return self.name
 
-    @property
-    def _location(self) -> Path:
-        return self.place / self.name
-
     def open(self, name: str) -> None:
         """See `Engine`."""
         self.name = name

@@ -30,6 +30,11 @@ class SparkTable(Engine):
         """What its session needs besides what all have."""
 
     @property
+    def _location(self) -> Path:
+        """Where the table lies, for engines that have it in a directory of its name."""
+        return self.place / self.name
+
+    @property
     @abstractmethod
     def table(self) -> str:
         """The table's name in SQL."""

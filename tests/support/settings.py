@@ -21,7 +21,7 @@ INTERPRETED = {
 # To be set when Spark starts: PySpark does not look up, for each operation on a column, which line asks for it.
 WITHOUT_CALL_SITES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 
-# Likewise: what runs for minutes, most of it once, is compiled quickly, not well. Half of the time is saved.
+# Likewise: what runs for minutes, most of it once, is compiled quickly, not well.
 _QUICKLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 COMPILED_QUICKLY = {"spark.driver.extraJavaOptions": _QUICKLY, "spark.executor.extraJavaOptions": _QUICKLY}
 

@@ -149,4 +149,5 @@ def test_no_warning_where_all_is_well(tmp_path: Path) -> None:
     """Libraries underneath are not heard of."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shared(tmp_path / "t", **{"export.auto": "iceberg,delta"})
+        table = shared(tmp_path / "t", **{"export.auto": "iceberg,delta"})
+    assert iceberg(table.location) == delta(table.location) == ours(table)
