@@ -1,5 +1,6 @@
 """Rows of files with dead ones, counted as Spark reads them: in which scans, and that none is miscounted in silence."""
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import coalesce
 from coalesce.arrow import encode
 from coalesce.table.table import Table
 from tests.spark.test_dead import MARK, keys, load, plan_of, removed, short
+from tests.support.order import forget_order
 from tests.support.settings import changed
 
 if TYPE_CHECKING:
@@ -130,6 +132,44 @@ def test_many_files_in_one_task(spark: "SparkSession", tmp_path: Path) -> None:
     table.rename_column("k", "key")
     table.add_column("k", "int64", default=7)
     assert sorted(row.key for row in load(spark, table).where("k % 7 = 0").select("key", "k").collect()) == held
+
+
+def test_files_without_dead_rows_are_read_together_with_the_others(spark: "SparkSession", tmp_path: Path) -> None:
+    """As one scan where all rows are counted, whatever is known of their order; as two where the reader filters."""
+    schema = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("k", pa.int64())])
+    table = coalesce.create(
+        tmp_path / "t", schema, partition_by=["dt", "app"], rule=coalesce.small("app"), properties=MARK
+    )
+    for write in range(6):
+        ks = range(100 * write, 100 * write + 20 + write)
+        days = [date(2026, 5, 1 + write % 3)] * len(ks)
+        table.append(pa.table([days, ["ABCD"[k % 4] for k in ks], ks], schema=schema))
+    table.drop_partition(dt="2026-05-02", app="A")
+    table.drop_partition(dt="2026-05-03", app="D")
+    held = sorted(table.scan().to_arrow().column("k").to_pylist())
+    assert [bool(file.dead) for file in table.files()].count(False) == 2
+    frame = load(spark, table)
+    for together in (frame, frame.where("dt > DATE '2026-04-01'"), frame.where("k % 1 = 0 AND k IS NOT NULL")):
+        assert plan_of(together).count("FileScan coalesce") == 1
+        assert is_counted(together)
+        assert keys(together) == held
+    some = "dt <> DATE '2026-05-02' AND k % 2 = 0"
+    assert plan_of(frame.where(some)).count("FileScan coalesce") == 1
+    assert keys(frame.where(some)) == sorted(table.scan(some).to_arrow().column("k").to_pylist())
+    for apart in (frame.where("k >= 0"), frame.select("k", "_metadata.row_index")):
+        assert plan_of(apart).count("FileScan coalesce") == 2
+        assert keys(apart) == held
+    for settings in (ROW_BY_ROW, {"spark.sql.files.ignoreMissingFiles": "true"}):
+        with changed(spark, settings):
+            assert plan_of(load(spark, table)).count("FileScan coalesce") == 2
+            assert keys(load(spark, table)) == held
+    assert "LiveRows" not in plan_of(frame.where("dt = DATE '2026-05-01'"))  # where no file has dead rows
+    forget_order(table, lambda file: not file.dead)
+    assert plan_of(load(spark, table)).count("FileScan coalesce") == 1
+    assert keys(load(spark, table)) == held
+    days = load(spark, table).groupBy("dt").agg({"k": "max"}).where("`max(k)` > 400").select("dt")
+    joined = load(spark, table).join(days.hint("broadcast"), "dt")
+    assert keys(joined) == [k for k in held if k % 300 >= 100]
 
 
 def test_rows_that_do_not_add_up(spark: "SparkSession", tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ be read from the rows of those and taken from the entries of the others. The ver
 each in its own way: part 0 are the files that hold all that is not constant everywhere, and the bits of another part's
 number say which further columns its entries know. Above those bits stands how the rows of files with dead tuples are
 told apart: 1, if they are known to lie in the order of tuples, by their places; else, by the columns of the spec of the
-files, that spec and two more. No other file's reader has to look at either.
+files, that spec and three more. No other file's reader has to look at either. Only where rows are counted, which costs
+a file without dead ones nothing, are such files read *together* with those of 1, as 2: above a union of scans, Spark
+takes each row in hand, which may take as long as to read it.
 """
 
 from dataclasses import dataclass, replace
@@ -38,6 +40,8 @@ from coalesce.spark.jvm.values import crosses
 ROW_INDEX: Final = "_tmp_metadata_row_index"  # a column of this name Spark's Parquet reader makes up
 
 _PLACED: Final = 1
+_TOGETHER: Final = 2
+_BY_TUPLES: Final = 3  # and the id of a spec
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,18 @@ class Constants:
 
     def placed(self, part: int) -> bool:
         """Whether the files of a part have dead rows that are told by where they lie."""
-        return part >> len(self._sometimes) == _PLACED
+        return part >> len(self._sometimes) in (_PLACED, _TOGETHER)
+
+    @cached_property
+    def together(self) -> dict[int, tuple[int, int]]:
+        """Parts that may be read as one, by the number of that one: the files without dead rows, and with such."""
+        columns = len(self._sometimes)
+        placed = {part ^ _PLACED << columns: part for part in self.parts if part >> columns == _PLACED}
+        return {_TOGETHER << columns | part: (part, placed[part]) for part in self.parts if part in placed}
 
     def telling(self, part: int) -> tuple[Field, ...] | None:
         """The columns that tell the dead rows of each file of a part; None if its files have none, or places tell."""
-        spec_id = (part >> len(self._sometimes)) - _PLACED - 1
+        spec_id = (part >> len(self._sometimes)) - _BY_TUPLES
         if spec_id < 0:
             return None
         known = {f.id for f in self.of_part(part)}
@@ -112,13 +123,14 @@ class Constants:
 
     def within(self, plan: Plan, part: int) -> Plan:
         """The plan for the files of a part alone."""
+        wanted = self.together.get(part, (part,))
         chosen = []
         for planned in plan.manifests:
-            wanted = np.zeros(len(planned.index.entries), np.bool_)
-            wanted[planned.files] = (
-                len(self.parts) == 1 or self._part_of(planned.index, planned.spec)[planned.files] == part
+            kept = np.zeros(len(planned.index.entries), np.bool_)
+            kept[planned.files] = len(self.parts) == 1 or np.isin(
+                self._part_of(planned.index, planned.spec)[planned.files], wanted
             )
-            chosen.append(planned.only(wanted))
+            chosen.append(planned.only(kept))
         return replace(plan, manifests=tuple(m for m in chosen if len(m.files)))
 
     @property
@@ -163,7 +175,7 @@ class Constants:
         return part
 
     def _part_of_dead(self, spec_id: int) -> int:
-        return (spec_id + _PLACED + 1) << len(self._sometimes)
+        return (spec_id + _BY_TUPLES) << len(self._sometimes)
 
     @cached_property
     def _rows_can_be_numbered(self) -> bool:

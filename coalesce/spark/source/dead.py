@@ -52,15 +52,16 @@ def list_dead(plan: Plan, constants: Constants, part: int) -> tuple[str, str | N
     if constants.placed(part):
         first = _starts(plan.version, lambda ref: ref.rows + ref.dead_rows)
         files = np.concatenate([_extents(planned, first) for planned in chosen])
-        edges = [_edges(planned, _first_rows(planned, first)) for planned in chosen]
+        dead = constants.within(plan, constants.together.get(part, (part,))[-1]).manifests
+        edges = [_edges(planned, _first_rows(planned, first)) for planned in dead]
         return _words(np.sort(files, axis=0).ravel()), _words(_joined(np.concatenate(edges)))
     columns = constants.telling(part)
     if columns is None:
         return "", None
     start = _starts(plan.version, lambda ref: ref.files)
-    dead = "".join(_dead_of(m, columns, start[m.ref.path]) for m in chosen)
+    gone = "".join(_dead_of(m, columns, start[m.ref.path]) for m in chosen)
     few = sum(len(m.index.postings_in(m.files)) for m in chosen) <= _TRIED
-    return dead, "".join(_live_of(m, columns, start[m.ref.path]) for m in chosen) if few else None
+    return gone, "".join(_live_of(m, columns, start[m.ref.path]) for m in chosen) if few else None
 
 
 def _starts(version: Version, count: Callable[[ManifestRef], int]) -> dict[str, int]:

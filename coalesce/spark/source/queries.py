@@ -44,6 +44,7 @@ Question = Mapping[str, Any]
 
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 
+_COUNTED: Final = 100_000  # files; each is listed with its rows, and is a partition of its own to Spark
 _KEPT: Final = 32 * 1024 * 1024
 _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # from the optimizer to the scan
 _last_scans: Recent[tuple[str, str], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by place and table id
@@ -100,9 +101,10 @@ def describe(location: str, found: QueriedVersion, spark: SparkSession) -> str:
 
 
 def _parts(found: QueriedVersion) -> list[dict[str, object]]:
-    """The parts that are read each in its own way; none if there is but one way."""
-    parts = found.constants.parts
-    return [] if len(parts) == 1 else [_described_part(found, part) for part in parts]
+    """The parts that are read each in its own way, and what several of them are together; none if there is one way."""
+    constants = found.constants
+    parts = constants.parts
+    return [] if len(parts) == 1 else [_described_part(found, part) for part in (*constants.together, *parts)]
 
 
 def _described_part(found: QueriedVersion, part: int) -> dict[str, object]:
@@ -134,11 +136,18 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
 
 
 def parts(question: Question, evaluator: Any) -> str:
-    """The parts of which the filters leave files, by number, each with what tells dead rows of its files."""
+    """The parts of which the filters leave files, by number, each with what tells dead rows of its files.
+
+    If the rows of all files can be `counted`, files with dead rows and others are read as one part.
+    """
     found = _recall(question)
-    plan = _plan(question, found, evaluator)
-    told = {str(part): list_dead(plan, found.constants, part) for part in found.constants.parts}
-    return json.dumps({part: texts for part, texts in told.items() if texts is not None})
+    constants, plan = found.constants, _plan(question, found, evaluator)
+    told = {part: list_dead(plan, constants, part) for part in constants.parts}
+    if question["counted"] and plan.file_count <= _COUNTED:
+        for one, several in constants.together.items():
+            if all(told[part] is not None for part in several):
+                told |= dict.fromkeys(several) | {one: list_dead(plan, constants, one)}
+    return json.dumps({str(part): texts for part, texts in told.items() if texts is not None})
 
 
 def estimate(question: Question, evaluator: Any) -> str:

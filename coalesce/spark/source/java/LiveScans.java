@@ -2,13 +2,16 @@ package coalesce.spark;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataAttribute$;
+import org.apache.spark.sql.catalyst.expressions.FileSourceMetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -20,6 +23,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.sources.IsNotNull;
 import org.apache.spark.sql.types.StructField;
@@ -60,6 +64,63 @@ public class LiveScans extends SparkStrategy {
     return scan instanceof LogicalRelation && places(((LogicalRelation) scan).relation()) != null;
   }
 
+  /**
+   * Whether the rows of a scan can be counted, as far as the optimizer can tell, if this condition is asked of them, or
+   * null, and these columns are, or null for all. If it proves wrong, they are told by their numbers.
+   */
+  static boolean canCount(LogicalRelation scan, Expression condition, AttributeSet asked) {
+    CoalesceRelation relation = (CoalesceRelation) scan.relation();
+    StructType constants = relation.files().partitionSchema();
+    StructType read = new StructType();
+    HashSet known = new HashSet();
+    for (int i = 0; i < scan.output().size(); i++) {
+      AttributeReference attribute = (AttributeReference) scan.output().apply(i);
+      if (!FileSourceMetadataAttribute$.MODULE$.unapply(attribute).isEmpty()) {
+        return false; // it may be the numbers of rows that are asked for
+      }
+      if (constants.getFieldIndex(attribute.name()).isDefined()) {
+        known.add(attribute.exprId());
+      } else if (asked == null || asked.contains(attribute) || (condition != null && asks(condition, attribute))) {
+        read = read.add(attribute.name(), attribute.dataType(), true);
+      }
+    }
+    ArrayList filters = new ArrayList();
+    List conjuncts = condition == null ? new ArrayList() : Filters.conjuncts(condition);
+    for (int i = 0; i < conjuncts.size(); i++) {
+      Iterator columns = CollectionConverters.asJava(((Expression) conjuncts.get(i)).references()).iterator();
+      boolean ofRows = false;
+      while (columns.hasNext()) {
+        ofRows |= !known.contains(((AttributeReference) columns.next()).exprId());
+      }
+      if (ofRows) {
+        filters.add(conjuncts.get(i));
+      }
+    }
+    return read.length() + constants.length() + 1 + LiveRows.PIECE.length <= MOST_COLUMNS
+        && relation.fileFormat().supportBatch(relation.sparkSession(), read)
+        && !mayLeaveOut(relation, filters);
+  }
+
+  private static boolean asks(Expression condition, AttributeReference attribute) {
+    return condition.references().contains(attribute);
+  }
+
+  /** Whether the reader might leave rows out: for filters it is given, or files that cannot be read. */
+  private static boolean mayLeaveOut(HadoopFsRelation relation, List filters) {
+    FileSourceOptions options = new FileSourceOptions(relation.options());
+    if (options.ignoreCorruptFiles() || options.ignoreMissingFiles()) {
+      return true;
+    }
+    for (int i = 0; i < filters.size(); i++) {
+      Option pushed = DataSourceStrategy$.MODULE$.translateFilter((Expression) filters.get(i), true);
+      // That a value is not NULL is asked for any join, and hardly ever leaves anything out.
+      if (pushed.isDefined() && !(pushed.get() instanceof IsNotNull)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   private static DeadPlaces places(Object relation) {
     PlannedFiles files = relation instanceof CoalesceRelation ? ((CoalesceRelation) relation).files() : null;
     return files != null && files.dead() instanceof DeadPlaces ? (DeadPlaces) files.dead() : null;
@@ -87,7 +148,10 @@ public class LiveScans extends SparkStrategy {
       FileSourceScanExec scan = (FileSourceScanExec) ((FilterExec) node).child();
       DeadPlaces dead = places(scan.relation());
       int row = dead == null ? -1 : place(scan, DeadRows.ROW_INDEX);
-      if (row < 0 || !scan.supportsColumnar() || scan.output().size() > MOST_COLUMNS || mayLeaveOut(scan, row)) {
+      if (row < 0 || !scan.supportsColumnar() || scan.output().size() > MOST_COLUMNS) {
+        return null;
+      }
+      if (mayLeaveOut(scan.relation(), others(CollectionConverters.asJava(scan.dataFilters()), scan, row))) {
         return null;
       }
       ArrayList others = others(Filters.conjuncts(((FilterExec) node).condition()), scan, row);
@@ -105,23 +169,6 @@ public class LiveScans extends SparkStrategy {
         rest = rest == null ? (Expression) others.get(i) : new And(rest, (Expression) others.get(i));
       }
       return rest == null ? live : new FilterExec(rest, live);
-    }
-
-    /** Whether the reader might leave rows out: for filters it is given, or files that cannot be read. */
-    private static boolean mayLeaveOut(FileSourceScanExec scan, int row) {
-      FileSourceOptions options = new FileSourceOptions(scan.relation().options());
-      if (options.ignoreCorruptFiles() || options.ignoreMissingFiles()) {
-        return true;
-      }
-      ArrayList filters = others(CollectionConverters.asJava(scan.dataFilters()), scan, row);
-      for (int i = 0; i < filters.size(); i++) {
-        Option pushed = DataSourceStrategy$.MODULE$.translateFilter((Expression) filters.get(i), true);
-        // That a value is not NULL is asked for any join, and hardly ever leaves anything out.
-        if (pushed.isDefined() && !(pushed.get() instanceof IsNotNull)) {
-          return true;
-        }
-      }
-      return false;
     }
 
     /** Those of some conditions that do not ask for the number of the row. */

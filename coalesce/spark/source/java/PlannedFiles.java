@@ -63,10 +63,14 @@ public class PlannedFiles implements FileIndex {
     return part == null && !((List) table.get("parts")).isEmpty();
   }
 
-  /** The parts to read, each in its own way, of what `filters` leave; at least one. `schema` are the table's columns. */
-  List parts(StructType schema, Map filters) {
+  /**
+   * The parts to read, each in its own way, of what `filters` leave; at least one. `schema` are the table's columns. If
+   * rows can be `counted`, which `LiveScans` knows, files that hold dead ones are not read apart from the others.
+   */
+  List parts(StructType schema, Map filters, boolean counted) {
     Object scan = java.util.UUID.randomUUID().toString();
     Map question = question("parts", filters);
+    question.put("counted", Boolean.valueOf(counted));
     question.put("scan", scan);
     Map left = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     List described = (List) table.get("parts");

@@ -111,7 +111,8 @@ public class PruneFiles extends Rule {
      */
     private static LogicalPlan split(LogicalPlan plan, AttributeSet asked) {
       LogicalRelation scan = scanUnder(plan);
-      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan));
+      boolean counted = LiveScans.canCount(scan, plan instanceof Filter ? ((Filter) plan).condition() : null, asked);
+      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan), counted);
       ArrayList children = new ArrayList();
       for (int i = 0; i < parts.size(); i++) {
         // The first keeps the attributes that the rest of the query knows; a union passes those of its first child on.
