@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -58,7 +57,7 @@ public class Warehouse implements StagingTableCatalog, SupportsNamespaces, Proce
   public static void forget(SparkSession session, String name) {
     Object manager = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalogManager();
     try {
-      Field field = CatalogManager.class.getDeclaredField("catalogs");
+      Field field = manager.getClass().getDeclaredField("catalogs"); // an interface has none, as Spark 4.3 has it
       field.setAccessible(true);
       synchronized (manager) {
         ((scala.collection.mutable.Map) field.get(manager)).remove(name);
