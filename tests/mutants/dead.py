@@ -199,4 +199,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=(f"{LIVE}::test_what_executors_are_sent",),
         seen="queries with GROUP BY fail on a cluster",
     ),
+    Mutant(
+        name="dead: of files that are read together, the others' places are told",
+        file="coalesce/spark/source/dead.py",
+        old="constants.together.get(part, (part,))[-1]",
+        new="constants.together.get(part, (part,))[0]",
+        tests=(f"{LIVE}::test_files_without_dead_rows_are_read_together_with_the_others",),
+        seen="a sum over all files has the rows that were removed from some, or fails",
+    ),
+    Mutant(
+        name="dead: filters of the reader do not keep files apart",
+        file="coalesce/spark/source/java/LiveScans.java",
+        old="        && !mayLeaveOut(relation, filters);",
+        new="        && constants != null;",
+        tests=(f"{LIVE}::test_files_without_dead_rows_are_read_together_with_the_others",),
+        seen="files without dead rows are read with the number of each row, at twice the time",
+    ),
 )
