@@ -11,9 +11,9 @@ from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Notebook
 from benchmarks.flows import appends, evolution, table
 from benchmarks.staged import Staged
-from benchmarks.workload import Workload, load
+from benchmarks.workload import Size, Workload, load
 
-Part = Callable[[Workload, Staged, Engine, Notebook, int], None]
+Part = Callable[[Workload, Size, Staged, Engine, Notebook], None]
 # What each flow does, in which processes.
 PARTS: Mapping[str, Mapping[str, Part]] = {
     "table": {"write": table.write, "use": table.use},
@@ -31,7 +31,7 @@ def main() -> int:
     engine = ENTRIES[asked["engine"]].load(staged, Path(asked["place"]))
     try:
         part = PARTS[workload.flow][asked["part"]]
-        part(workload, staged, engine, Notebook(Path(asked["notes"])), workload.size(asked["size"]).repeats)
+        part(workload, workload.size(asked["size"]), staged, engine, Notebook(Path(asked["notes"])))
     finally:
         engine.close()
     return 0

@@ -93,6 +93,7 @@ class Size:
     append_rows: int
     minutes: float
     engines: tuple[str, ...]
+    measures: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,6 @@ class Workload:
     first_day: date
     flow: str
     columns: tuple[str, ...]
-    measures: tuple[str, ...]
     sizes: Mapping[str, Size]
     default: str
     queries: tuple[Query, ...]
@@ -142,9 +142,12 @@ _TOP: Final = {
     "purpose", "seed", "first_day", "flow", "columns", "engines", "measures", "default", "sizes", "queries", "skew",
     "below", "repeats", "appends", "append_rows", "minutes",
 }  # fmt: skip
-_SIZE: Final = {"rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "engines"}
+_SIZE: Final = {
+    "rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "engines", "measures",
+}  # fmt: skip
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30, "engines": (),
+    "measures": MEASURES,
 }  # fmt: skip
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
 
@@ -167,7 +170,6 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
         first_day=text.get("first_day", date(2026, 5, 1)),
         flow=_one_of(name, "flow", text.get("flow", "table"), FLOWS),
         columns=tuple(_one_of(name, "column", c, COLUMNS) for c in text.get("columns", COLUMNS)),
-        measures=tuple(_one_of(name, "measure", m, MEASURES) for m in text.get("measures", MEASURES)),
         sizes=sizes,
         default=default,
         queries=tuple(_query(name, q) for q in text.get("queries", ())),
@@ -180,7 +182,8 @@ def _size(where: str, given: Mapping[str, Any]) -> Size:
         if not isinstance(given.get(needed), int) or given[needed] < 1:
             raise Refused(f"{where}: {needed} has to be a number of 1 or more, not {given.get(needed)!r}.")
     _one_of(where, "skew", given["skew"], SKEWS)
-    return Size(**{**given, "engines": tuple(given["engines"])})
+    measures = tuple(_one_of(where, "measure", measure, MEASURES) for measure in given["measures"])
+    return Size(**{**given, "engines": tuple(given["engines"]), "measures": measures})
 
 
 def _query(where: str, given: Mapping[str, Any]) -> Query:

@@ -10,15 +10,15 @@ from benchmarks.engines.engine import Engine, NotOffered
 from benchmarks.findings import Notebook
 from benchmarks.flows.steps import Steps, seconds
 from benchmarks.staged import Staged
-from benchmarks.workload import Query, Workload
+from benchmarks.workload import Query, Size, Workload
 
 EVERY: Final = 50
 
 
-def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
     """Append, look, append."""
     notes.versions(engine.versions())
-    steps = Steps(engine, notes, repeats)
+    steps = Steps(engine, notes, size.repeats)
     queries = [query.filled(staged.values) for query in workload.queries]
     engine.create("warm", staged.warm)
     for query in queries:

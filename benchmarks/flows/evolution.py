@@ -6,13 +6,13 @@ from benchmarks.engines.engine import Engine
 from benchmarks.findings import Notebook
 from benchmarks.flows.steps import Steps
 from benchmarks.staged import Staged
-from benchmarks.workload import Workload
+from benchmarks.workload import Size, Workload
 
 
-def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
     """The first half by day, the change, the second half, questions; the old half is moved, and questions again."""
     notes.versions(engine.versions())
-    steps = Steps(engine, notes, repeats)
+    steps = Steps(engine, notes, size.repeats)
     queries = [query.filled(staged.values) for query in workload.queries]
     engine.create("warm", staged.warm, by=("dt",))
     for query in queries:

@@ -12,7 +12,7 @@ from benchmarks.findings import Notebook
 from benchmarks.flows.steps import Steps, seconds
 from benchmarks.memory import Peak
 from benchmarks.staged import Staged, Target
-from benchmarks.workload import Query, Workload
+from benchmarks.workload import Query, Size, Workload
 
 MAIN: Final = "main"
 _WRITES, _ENOUGH = 3, 20.0  # a write is repeated so often, unless it takes that many seconds
@@ -20,9 +20,9 @@ _PLANS: Final = 7
 CHECKED: Final = Query(name="checked", aggregates=(("count", None), ("sum", "id"), ("sum", "member"), ("max", "value")))
 
 
-def write(_: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+def write(_: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
     """The first process: the table and, for the median, others like it."""
-    steps = Steps(engine, notes, repeats)
+    steps = Steps(engine, notes, size.repeats)
     notes.versions(engine.versions())
     engine.create("warm_write", staged.warm)
     spent = 0.0
@@ -38,37 +38,38 @@ def write(_: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats:
     steps.footprint()
 
 
-def use(workload: Workload, staged: Staged, engine: Engine, notes: Notebook, repeats: int) -> None:
+def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
     """The second process: everything else."""
-    steps = Steps(engine, notes, repeats)
+    steps = Steps(engine, notes, size.repeats)
     queries = [query.filled(staged.values) for query in workload.queries]
-    _warm_up(engine, staged, queries)
-    if "plan" in workload.measures:
+    _warm_up(engine, size, staged, queries)
+    if "plan" in size.measures:
         _plan(steps, staged)
     else:
         engine.open(MAIN)
-    if "queries" in workload.measures:
+    if "queries" in size.measures:
         for query in queries:
             steps.query(query)
-    _change(steps, workload, staged)
-    if "compact" in workload.measures:
+    _change(steps, size, staged)
+    if "compact" in size.measures:
         _compact(steps, queries)
-    if "append" in workload.measures:
-        sources = [staged.change("merge", number) for number in range(repeats + 1)]
+    if "append" in size.measures:
+        sources = [staged.change("merge", number) for number in range(size.repeats + 1)]
         steps.each("append of 1,000 rows", [partial(engine.append, source) for source in sources])
-    if "rename" in workload.measures:
+    if "rename" in size.measures:
         _rename(steps, queries)
-    if "spec" in workload.measures:
+    if "spec" in size.measures:
         _change_spec(steps, staged)
 
 
-def _warm_up(engine: Engine, staged: Staged, queries: list[Query]) -> None:
+def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query]) -> None:
     """Everything that will be measured, once, on a few rows: no engine's classes are loaded while the clock runs."""
     engine.create("warm_use", staged.warm)
     first = {kind: targets[0] for kind, targets in staged.changes.items()}
     works: list[Callable[[], object]] = [partial(engine.plan, first["update"].where)]
     works += [partial(engine.query, query) for query in queries]
-    works += [partial(change, 0, first[kind]) for kind, (_, change) in _changes(engine, staged).items()]
+    changes = _changes(engine, staged).items()
+    works += [partial(change, 0, first[kind]) for kind, (_, change) in changes if kind in size.measures]
     works += [partial(engine.append, staged.warm), engine.footprint]
     for work in works:
         try:
@@ -91,10 +92,10 @@ def _plan(steps: Steps, staged: Staged) -> None:
     steps.repeated("plan, warm", lambda: steps.engine.plan(where), least=_PLANS)
 
 
-def _change(steps: Steps, workload: Workload, staged: Staged) -> None:
+def _change(steps: Steps, size: Size, staged: Staged) -> None:
     """Changes of each kind, every one on a tenant of its own, and what is there afterwards."""
     for kind, (name, change) in _changes(steps.engine, staged).items():
-        if kind in workload.measures:
+        if kind in size.measures:
             targets = staged.changes[kind]
             if steps.each(name, [partial(change, i, target) for i, target in enumerate(targets)]):
                 apps = ", ".join(f"'{target.app}'" for target in targets[:2])

@@ -33,7 +33,7 @@ def test_what_is_not_said_has_a_default() -> None:
     assert loaded.first_day == date(2026, 5, 1)
     assert loaded.size(None).skew == "zipf"
     assert loaded.size(None).below == "64MB"
-    assert loaded.measures == workload.MEASURES
+    assert loaded.size(None).measures == workload.MEASURES
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,14 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(change: dict[str, Any], s
     """A misspelt word is not left out in silence."""
     with pytest.raises(Refused, match=said):
         parse("small", {**SMALL, **change})
+
+
+def test_a_size_may_measure_less_than_the_others() -> None:
+    """What is said of all sizes holds for those that say nothing else."""
+    sizes = {"tiny": SMALL["sizes"]["tiny"], "quick": {**SMALL["sizes"]["tiny"], "measures": ["plan"]}}
+    loaded = parse("small", {**SMALL, "measures": ["plan", "merge"], "sizes": sizes})
+    assert loaded.size("quick").measures == ("plan",)
+    assert loaded.size("tiny").measures == ("plan", "merge")
 
 
 def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
