@@ -1,5 +1,7 @@
 """A predicate on rows in memory: exact, or an error that says why it cannot be answered here."""
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,6 +11,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import Field
 from coalesce.plan.index import Positions
 from coalesce.plan.planner import Judge
+from coalesce.plan.report import shortened
 from coalesce.predicate.domains import Domain
 from coalesce.predicate.expr import Asked, Bound, Computed, IsNull, Leaf, Opaque
 from coalesce.predicate.extents import outcome_bits
@@ -26,6 +29,8 @@ from coalesce.predicate.outcomes import (
 )
 from coalesce.predicate.row_values import RowValues
 from coalesce.predicate.scalar.evaluate import evaluate
+
+_LONGEST: Final = 200  # of a condition in a message
 
 
 def asked_fields(predicate: Bound, schema: Schema) -> list[Field]:
@@ -89,11 +94,13 @@ def is_true(predicate: Bound, rows: pa.Table, schema: Schema) -> Mask:
         if unsure:
             text, why = next(iter(unsure.items()))
             raise PredicateError(
-                f"`{text}` cannot be answered for every row: {why}. Spark, in ANSI mode, may fail on it too; leave "
-                "such rows out by another condition, or use functions that give NULL instead, such as try_cast."
+                f"`{shortened(text, _LONGEST)}` cannot be answered for every row: {why}. Spark, in ANSI mode, may fail "
+                "on it too; leave such rows out by another condition, or use functions that give NULL instead, such as "
+                "try_cast."
             )
         texts = " and ".join(
-            f"`{text}`" + (f" ({reason})" if reason else "") for text, reason in not_understood.items()
+            f"`{shortened(text, _LONGEST)}`" + (f" ({reason})" if reason else "")
+            for text, reason in not_understood.items()
         )
         raise NeedsSpark(
             f"only Spark can evaluate {texts}: open the table with spark=… and use read(), or leave the condition out "

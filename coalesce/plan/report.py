@@ -45,9 +45,9 @@ class Report:
         return f"<report of {shortened(self.predicate)} on version {self.version}, files left by: {stages}>"
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = _LONGEST) -> str:
     """A predicate as a line can hold it."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def make_report(

@@ -10,6 +10,7 @@ A JVM that runs in Turkish, Azeri or Lithuanian has rules of its own for text th
 
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 from coalesce.predicate.scalar.columnar import UNSURE, Unsure
@@ -38,6 +39,21 @@ def lower(text: str) -> str | Unsure:
 def upper(text: str) -> str | Unsure:
     """The text in capital letters."""
     return text.upper() if _SETTLED.fullmatch(text) is not None else UNSURE
+
+
+def lower_of_upper(text: str) -> str | Unsure:
+    """The text in small letters after capital ones: Spark's optimizer leaves the capital ones out, where it runs."""
+    return _agreed(lower(text), upper(text), lower)
+
+
+def upper_of_lower(text: str) -> str | Unsure:
+    """The text in capital letters after small ones, likewise."""
+    return _agreed(upper(text), lower(text), upper)
+
+
+def _agreed(alone: str | Unsure, inner: str | Unsure, outer: Callable[[str], str | Unsure]) -> str | Unsure:
+    both = outer(inner) if isinstance(inner, str) else UNSURE
+    return both if both == alone else UNSURE
 
 
 def _plain_words(text: str) -> bool:

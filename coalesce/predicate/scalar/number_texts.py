@@ -35,6 +35,7 @@ _CONTROLS: Final = _BLANKS + "\x7f"  # what Spark takes away from integers and b
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?")
 _FLOATING = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX]")
 _SPECIAL: Final = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
     **dict.fromkeys(("-inf", "-infinity"), -math.inf),
@@ -154,7 +155,7 @@ def _number(text: str) -> str | float | Unread:
     special = _SPECIAL.get(trimmed.lower() if trimmed.lower() in _SPECIAL else trimmed)
     if special is not None:
         return special
-    return Unread.UNKNOWN if "x" in trimmed.lower() else Unread.FAILS  # Java reads hexadecimal ones, too
+    return Unread.UNKNOWN if _HEXADECIMAL.match(trimmed) else Unread.FAILS  # which Java reads, too
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

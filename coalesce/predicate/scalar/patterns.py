@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.columns import Mask, flags
-from coalesce.model.types import BOOLEAN, STRING
+from coalesce.model.types import BOOLEAN
 from coalesce.predicate.scalar import casing
 from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, spread, sure, unsure_where
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
 from coalesce.predicate.scalar.regular_expressions import compiles, quoted, translated
-from coalesce.predicate.scalar.texts import as_text
+from coalesce.predicate.scalar.texts import as_text, cased
 
 _ANY: Final = 0  # what % stands for, among the parts of a pattern
 _ONE: Final = 1  # and _
@@ -46,7 +46,7 @@ def _bound_like(arguments: Sequence[Argument], time_zone: str, *, ignore_case: b
     if text is None:
         return None
     if ignore_case:
-        text = Call("lower", (text,), STRING)
+        text = cased("lower", text)
         lowered = casing.lower(pattern)
         if not isinstance(lowered, str) or escape != escape.lower():
             return None

@@ -108,6 +108,8 @@ def _by_distinct(
 _KERNELS: Final[Mapping[str, Kernel]] = {
     "lower": _cased(pc.ascii_lower, casing.lower),
     "upper": _cased(pc.ascii_upper, casing.upper),
+    "lower of upper": _cased(pc.ascii_lower, casing.lower_of_upper),
+    "upper of lower": _cased(pc.ascii_upper, casing.upper_of_lower),
     "length": _length,
     "octet_length": _octet_length,
     "bit_length": _bit_length,

@@ -91,6 +91,19 @@ def _measured(kernel: str, arguments: Sequence[Argument], time_zone: str) -> Sca
     return _bound(kernel, (STRING,), INT32, arguments, time_zone)
 
 
+def cased(kernel: str, text: Scalar) -> Scalar:
+    """`lower` or `upper` of a text. Of one inside the other, Spark's optimizer computes the outer one alone."""
+    match text:
+        case Call("lower" | "upper" as other, inner) if other != kernel:
+            return Call(f"{kernel} of {other}", inner, STRING)
+    return Call(kernel, (text,), STRING)
+
+
+def _cased(kernel: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    text = as_text(arguments[0], time_zone) if len(arguments) == 1 else None
+    return None if text is None else cased(kernel, text)
+
+
 def _left(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     if len(arguments) != 2:
         return None
@@ -126,8 +139,8 @@ def _split(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
 
 
 FUNCTIONS: Final[Mapping[str, Chooser]] = {
-    **dict.fromkeys(("lower", "lcase"), _function("lower", (STRING,), STRING)),
-    **dict.fromkeys(("upper", "ucase"), _function("upper", (STRING,), STRING)),
+    **dict.fromkeys(("lower", "lcase"), partial(_cased, "lower")),
+    **dict.fromkeys(("upper", "ucase"), partial(_cased, "upper")),
     **dict.fromkeys(("length", "len", "char_length", "character_length"), partial(_measured, "length")),
     "octet_length": partial(_measured, "octet_length"),
     "bit_length": partial(_measured, "bit_length"),

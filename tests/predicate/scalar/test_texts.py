@@ -30,6 +30,7 @@ def every_call() -> list[str]:
         "bit_length", "trim", "ltrim", "rtrim", "btrim", "reverse", "ascii", "concat",
     )  # fmt: skip
     calls = [f"{name}({text})" for name in one for text in TEXT]
+    calls += [f"{outer}({inner}({text}))" for outer in one[:4] for inner in one[:4] for text in TEXT]
     calls += [f"{name}(by)" for name in ("length", "octet_length", "bit_length")]
     for text in TEXT:
         for number in NUMBER:
