@@ -167,8 +167,8 @@ def test_files_without_dead_rows_are_read_together_with_the_others(spark: "Spark
     forget_order(table, lambda file: not file.dead)
     assert plan_of(load(spark, table)).count("FileScan coalesce") == 1
     assert keys(load(spark, table)) == held
-    days = load(spark, table).groupBy("dt").agg({"k": "max"}).where("`max(k)` > 400").select("dt")
-    joined = load(spark, table).join(days.hint("broadcast"), "dt")
+    late = load(spark, table).groupBy("dt").agg({"k": "max"}).where("`max(k)` > 400").select("dt")
+    joined = load(spark, table).join(late.hint("broadcast"), "dt")
     assert keys(joined) == [k for k in held if k % 300 >= 100]
 
 
