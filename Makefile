@@ -70,7 +70,7 @@ else
 	$(BIN)/python -m benchmarks $(ARGS)
 endif
 
-bench-quick: $(INSTALLED) ## the smallest form of one workload on every engine, in less than ten minutes
+bench-quick: $(INSTALLED) ## one workload in its quick form on ten engines, in less than ten minutes
 	$(BIN)/python -m benchmarks run saas-events --size quick --out build/bench/quick.json $(ARGS)
 
 clean: ## remove the environment, caches and build products
