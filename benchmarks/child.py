@@ -16,7 +16,7 @@ from benchmarks.workload import Size, Workload, load
 Part = Callable[[Workload, Size, Staged, Engine, Notebook], None]
 # What each flow does, in which processes.
 PARTS: Mapping[str, Mapping[str, Part]] = {
-    "table": {"write": table.write, "use": table.use},
+    "table": {"write": table.write, "plan": table.plan, "use": table.use},
     "appends": {"use": appends.use},
     "evolution": {"use": evolution.use},
 }

@@ -35,7 +35,7 @@ def _heading(outcome: Outcome) -> str:
         f"{begun['at']} to {ended['at']}; load {begun['load']} and {ended['load']} on {machine['cores']} cores "
         f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, "
         f"{listed}. "
-        f"Medians; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds, in turns'}."
+        f"Of times the least of several; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds, in turns'}."
     )
 
 

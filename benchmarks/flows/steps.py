@@ -16,6 +16,7 @@ from benchmarks.findings import Notebook
 from benchmarks.workload import Query
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
+_MANY, _SHORT = 15, 2.5  # what is short is repeated so often, as long as all of it takes no more than that many seconds
 
 
 @dataclass(slots=True)
@@ -72,12 +73,12 @@ class Steps:
         """Time the same again and again; the first warms up. A long one is repeated less often."""
         with self.words_for(name):
             spent = seconds(work)
-            for _ in range(max(self.repeats, least)):
+            for number in range(_MANY):
+                if spent > (_ENOUGH if number < max(self.repeats, least) else _SHORT) and number > 0:
+                    break
                 took = seconds(work)
                 self.notes.figure(name, took * 1e3, "ms")
                 spent += took
-                if spent > _ENOUGH:
-                    break
 
     def query(self, query: Query, name: str | None = None) -> None:
         """Time a query, write down its answer and, by a run of its own, what it reads."""

@@ -1,8 +1,9 @@
-"""A table is written, asked, changed, compacted, renamed and laid out otherwise. In two processes: what is planned cold
-must not be in the memory of the process that wrote it.
+"""A table is written, asked, changed, compacted, renamed and laid out otherwise. In several processes: what is planned
+cold must not be in the memory of the process that wrote it.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -21,7 +22,7 @@ CHECKED: Final = Query(name="checked", aggregates=(("count", None), ("sum", "id"
 
 
 def write(_: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
-    """The first process: the table and, for the median, others like it."""
+    """The first process: the table, and others like it."""
     steps = Steps(engine, notes, size.repeats)
     notes.versions(engine.versions())
     engine.create("warm_write", staged.warm)
@@ -38,8 +39,17 @@ def write(_: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebo
     steps.footprint()
 
 
+def plan(_: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
+    """Another process, which does nothing but plan cold: in one process that is done only once."""
+    if "plan" in size.measures:
+        engine.create("warm_plan", staged.warm)
+        with suppress(NotOffered):
+            engine.plan(staged.changes["update"][0].where)
+        _plan_cold(Steps(engine, notes, size.repeats), staged)
+
+
 def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
-    """The second process: everything else."""
+    """The last process: everything else."""
     steps = Steps(engine, notes, size.repeats)
     queries = [query.filled(staged.values) for query in workload.queries]
     _warm_up(engine, size, staged, queries)
@@ -81,15 +91,21 @@ def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query]) -
 
 
 def _plan(steps: Steps, staged: Staged) -> None:
-    where = "dt = {day} AND app = {small}".format_map(dict(staged.values))
+    if not _plan_cold(steps, staged):
+        steps.engine.open(MAIN)
+    steps.repeated("plan, warm", lambda: steps.engine.plan(_planned(staged)), least=_PLANS)
 
+
+def _plan_cold(steps: Steps, staged: Staged) -> bool:
     def first() -> None:
         steps.engine.open(MAIN)
-        steps.engine.plan(where)
+        steps.engine.plan(_planned(staged))
 
-    if not steps.once("plan, cold", first):
-        steps.engine.open(MAIN)
-    steps.repeated("plan, warm", lambda: steps.engine.plan(where), least=_PLANS)
+    return steps.once("plan, cold", first)
+
+
+def _planned(staged: Staged) -> str:
+    return "dt = {day} AND app = {small}".format_map(dict(staged.values))
 
 
 def _change(steps: Steps, size: Size, staged: Staged) -> None:

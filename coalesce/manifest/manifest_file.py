@@ -7,7 +7,7 @@ undecoded until a plan asks for a column's.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +55,9 @@ class EncodedManifest:
     dead_rows: int
     digest: str
     bounds: tuple[FieldBounds, ...] | None
+    field_ids: tuple[int, ...]
+    columns: int
+    core: pa.Table | None  # of these, all but statistics, as long as it is held
 
     def ref(self, path: str, added_version: int, first_row_id: int) -> ManifestRef:
         """The pointer a version keeps to it, once it is stored under `path`."""
@@ -72,6 +75,22 @@ class EncodedManifest:
             dead_rows=self.dead_rows,
         )
 
+    @property
+    def core_bytes(self) -> int:
+        """How much memory what is in it takes."""
+        return 0 if self.core is None else int(self.core.get_total_buffer_size())
+
+    def without_core(self) -> "EncodedManifest":
+        """The same, without what is in it."""
+        return replace(self, core=None)
+
+    def entries(self, ref: ManifestRef) -> Entries | None:
+        """What a reader would find in it under `ref`, for the process that wrote it and need not read it, if held."""
+        if self.core is None:
+            return None
+        has_statistics = self.core.num_columns < self.columns
+        return _entries(_inherit(self.core, ref), self.field_ids, self.data if has_statistics else None, ref)
+
 
 def encode_manifest(entries: Entries) -> EncodedManifest:
     """The manifest file of `entries`, sorted by physical key."""
@@ -83,6 +102,7 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
         table = table.drop_columns([DEAD])  # what readers before it do not know is only there if it has to be
     if ORDERED in table.column_names and not flags(table.column(ORDERED)).any():
         table = table.drop_columns([ORDERED])
+    table = table.combine_chunks()
     data = _parquet(table, {_FORMAT_VERSION: str(FORMAT_VERSION), _SPEC_ID: str(entries.spec_id)})
     return EncodedManifest(
         data=data,
@@ -94,6 +114,9 @@ def encode_manifest(entries: Entries) -> EncodedManifest:
         dead_rows=int(entries.dead_rows.sum()),
         digest="sha256:" + hashlib.sha256(data).hexdigest(),
         bounds=manifest_bounds(entries),
+        field_ids=entries.field_ids,
+        columns=table.num_columns,
+        core=table.select([n for n in table.column_names if not is_statistic(n)]),
     )
 
 
@@ -153,9 +176,16 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
     if ref.dead_rows and not all(isinstance(f.transform, Identity | Void) for f in spec.fields):
         raise CorruptMetadata(ref.path, "dead rows are told by columns, and a partition field is none.", DEAD)
 
-    if not any(is_statistic(n) for n in opened.names):
-        return Entries(ref.spec_id, field_ids, _inherit(core, ref))
-    _OPENED.put(ref.digest, opened)
+    has_statistics = any(is_statistic(n) for n in opened.names)
+    if has_statistics:
+        _OPENED.put(ref.digest, opened)
+    return _entries(_inherit(core, ref), field_ids, data if has_statistics else None, ref)
+
+
+def _entries(core: pa.Table, field_ids: tuple[int, ...], data: bytes | None, ref: ManifestRef) -> Entries:
+    """Entries whose statistics, if there are any, are read from `data` when they are wanted."""
+    if data is None:
+        return Entries(ref.spec_id, field_ids, core)
 
     def load(wanted: Sequence[str]) -> pa.Table:
         found = _OPENED.get(ref.digest)
@@ -163,9 +193,10 @@ def decode_manifest(data: bytes, ref: ManifestRef, spec: Spec) -> Entries:
             found = _Opened(data)
             _OPENED.put(ref.digest, found)
         there = found.names if not wanted else {*found.names}.intersection(wanted)
-        return found.file.read(columns=[n for n in there if is_statistic(n)])
+        columns = [n for n in there if is_statistic(n)]
+        return found.file.read(columns=columns, use_threads=len(columns) > _MANY_COLUMNS)
 
-    return Entries(ref.spec_id, field_ids, _inherit(core, ref), load, unread=len(data))
+    return Entries(ref.spec_id, field_ids, core, load, unread=len(data))
 
 
 def _check_digest(data: bytes, ref: ManifestRef) -> None:
@@ -185,6 +216,7 @@ class _Opened:
         self.nbytes: int = len(data) + _OPENED_BYTES + _OPENED_COLUMN_BYTES * self.file.metadata.num_columns
 
 
+_MANY_COLUMNS = 64  # from so many on, threads are worth starting
 _OPENED_BYTES, _OPENED_COLUMN_BYTES = 14_000, 2_000  # as measured
 # Statistics are mostly asked for right after a manifest was read, or never.
 _OPENED: Recent[str, _Opened] = Recent(16 * 1024 * 1024, lambda opened: opened.nbytes)  # by the manifest's digest

@@ -42,7 +42,7 @@ def remove(transaction: Transaction, predicate: Bound, rewrite: Rewrite, opaque:
     plan = make_plan(base, predicate, lambda refs: transaction.manifests.load_all(refs, base), opaque)
     by_tuples = [_to_mark(planned, base) for planned in plan.manifests]
     for planned, mark in zip(plan.manifests, by_tuples, strict=True):
-        transaction.mark(planned.index.paths(np.flatnonzero(mark)))
+        transaction.mark(planned, mark)
     rest = [planned.only(~mark) for planned, mark in zip(plan.manifests, by_tuples, strict=True)]
     whole, shared = split(replace(plan, manifests=tuple(m for m in rest if len(m.files))))
     written = rewrite(shared, predicate) if shared else Rewritten([], [])

@@ -103,5 +103,16 @@ def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
     found = Findings()
     found.take(tmp_path / "notes")
     assert found.words == {"merge": "has no MERGE", "delete": "failed: ValueError: bad"}
-    assert done == [1, 2, 3, 3, 3]
-    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 2]
+    assert done == [1, 2, *[3] * 16]  # what is short is repeated often
+    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 15]
+
+
+def test_what_is_long_is_repeated_as_often_as_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what takes very long only once, after it has warmed up."""
+    engine: Any = object()
+    for took, times in ((2.0, 2), (9.0, 2), (21.0, 1)):
+        monkeypatch.setattr("benchmarks.flows.steps.seconds", lambda _, took=took: took)
+        Steps(engine, Notebook(tmp_path / f"notes-{took}"), repeats=2).repeated("query", lambda: None)
+        found = Findings()
+        found.take(tmp_path / f"notes-{took}")
+        assert len(found.figures["query"]) == times

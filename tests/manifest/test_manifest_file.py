@@ -19,6 +19,7 @@ from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
 from coalesce.manifest.paths import new_manifest_path
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
+from coalesce.model.marking import marked
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.schema import Schema
 from coalesce.model.spec import LogicalTuple, PartitionField, Spec
@@ -195,6 +196,35 @@ def test_any_entries_are_read_back_as_they_were(given_: tuple[Schema, Spec, list
             added_version=3 if file.added_version is None else file.added_version,
         )
         assert repr(found[file.path]) == repr(inherited)  # as text, in which NaN is NaN and 0.0 is not -0.0
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(specs_with_files())
+def test_who_wrote_a_manifest_holds_what_a_reader_finds(given_: tuple[Schema, Spec, list[DataFile]]) -> None:
+    """The same entries in the same order, versions and row ids that are inherited, statistics that are read later."""
+    schema, spec, files = given_
+    encoded = encode_manifest(from_files(files, spec, schema))
+    ref = encoded.ref(new_manifest_path(), 3, 100)
+    held, read = encoded.entries(ref), decode_manifest(encoded.data, ref, spec)
+    assert held is not None
+    assert held.core.column_names == read.core.column_names
+    assert repr(held.files()) == repr(read.files())
+    assert held.unread == read.unread
+    assert encoded.without_core().entries(ref) is None
+
+
+def test_who_marked_tuples_holds_what_a_reader_finds() -> None:
+    """Dead tuples lie in the order of their places, and an entry that says so in order has them so."""
+    files = [replace(FILES[0], ordered=True), FILES[1]]
+    once = marked(from_files(files, SPEC, SCHEMA), np.array([False, True, False, False, False]), since=5)
+    twice = marked(once, np.array([True, False, False, False]), since=6)
+    for entries in (once, twice):
+        encoded = encode_manifest(entries)
+        ref = encoded.ref(new_manifest_path(), 3, 100)
+        held, read = encoded.entries(ref), decode_manifest(encoded.data, ref, SPEC)
+        assert held is not None
+        assert repr(held.files()) == repr(read.files())
+        assert [d.since for f in read.files() for d in f.dead] == ([5] if entries is once else [6, 5])
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)

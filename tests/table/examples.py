@@ -17,6 +17,7 @@ from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 from coalesce.table import removal
 from coalesce.table.commit.log import Log
+from coalesce.table.commit.manifests import ManifestCache, Manifests
 from coalesce.table.commit.transaction import Transaction
 from coalesce.table.create import create_table
 from coalesce.table.engine import Engines
@@ -35,8 +36,10 @@ def create(storage: Storage, rule: RuleRequest | None = None, **properties: str)
 
 
 def opened(storage: Storage) -> Table:
-    """The table as another process would open it."""
-    return Table(storage, Engines(ArrowEngine()))
+    """The table as another process would open it: with nothing in memory of what was committed here."""
+    table = Table(storage, Engines(ArrowEngine()))
+    core_of(table).manifests = Manifests(storage, ManifestCache())
+    return table
 
 
 def events(apps: str | Sequence[str], ids: Iterable[int]) -> pa.Table:

@@ -57,10 +57,11 @@ def steps(depth: int) -> st.SearchStrategy[Step]:
 
 @dataclass
 class Frame:
-    """An operation under way: how many requests it has made, and what is still to interrupt it."""
+    """An operation under way: how many requests it has made, what is still to interrupt it, the ids of its new rows."""
 
     pending: dict[int, Step]
     requests: int = 0
+    ids: set[int] = field(default_factory=set)
 
 
 class Interleaved(MemoryStorage):
@@ -114,7 +115,13 @@ class World:
     def fresh(self, apps: tuple[str, ...]) -> list[tuple[int, str]]:
         """New rows, one for each app."""
         self.next_id += len(apps)
-        return list(zip(range(self.next_id - len(apps), self.next_id), apps, strict=True))
+        rows = list(zip(range(self.next_id - len(apps), self.next_id), apps, strict=True))
+        self.storage.frames[-1].ids.update(i for i, _ in rows)
+        return rows
+
+    def under_way(self) -> set[int]:
+        """The ids of rows that interrupted operations will bring: no upsert finds them, nor do they find its rows."""
+        return set().union(*(frame.ids for frame in self.storage.frames))
 
     def perform(self, table: Table, step: Step) -> None:
         """The operation, and what it means for the rows of the version it makes."""
@@ -146,7 +153,9 @@ class World:
                     row for row in past[-1] if partition(row, bucketed) not in gone
                 ).union(rows)
             case "upsert":
-                by_id = {(step.number * 2 + place) % (self.next_id + 1): app for place, app in enumerate(apps)}
+                chosen = {(step.number * 2 + place) % (self.next_id + 1): app for place, app in enumerate(apps)}
+                taken = self.under_way()
+                by_id = {i: app for i, app in chosen.items() if i not in taken} or dict(self.fresh(apps))
                 self.next_id = max(self.next_id, max(by_id) + 1)
                 result = table.upsert(events(list(by_id.values()), list(by_id)), ["id"])
                 self.effects[result.version] = lambda past: frozenset(
@@ -224,6 +233,7 @@ APPENDED = Step("append", ("A", "B", ""))
 @example([Step("upsert", ("A", "B"), 1, ((n, Step("compact")), (n + 2, APPENDED))) for n in range(1, 20, 2)], "auto")
 @example([Step("upsert", ("B",), 1, ((n, Step("rollback", number=n % 3)),)) for n in range(1, 16)], "mark")
 @example([Step("rollback", number=1, interruptions=((n, APPENDED),)) for n in range(1, 9)], "auto")
+@example([Step("append", ("A", "A"), interruptions=((1, Step("upsert", number=2)),))], "auto")
 def test_every_version_is_what_its_operation_made_of_the_one_before(begun: list[Step], remove_by: str) -> None:
     """Operations of several objects of one table, one inside the other, in any place."""
     world = World(remove_by=remove_by)

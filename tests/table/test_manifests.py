@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import coalesce
-from coalesce.errors import CorruptMetadata
+from coalesce.errors import CorruptMetadata, StorageError
 from coalesce.manifest import manifest_file
 from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import from_files
+from coalesce.model.rule import small
 from coalesce.model.types import STRING
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.plan import Outline
@@ -97,6 +98,74 @@ def test_manifests_are_read_at_the_same_time(tmp_path: Path) -> None:
     most = 0
     assert table.plan("app LIKE 'app-00%'").file_count == 1000
     assert most == 0  # all of them are held by now
+
+
+def test_what_a_process_committed_it_need_not_read(tmp_path: Path) -> None:
+    """Neither a plan after an append, nor a removal after another, nor a merge of manifests asks the store again."""
+    read: list[str] = []
+
+    class Noted(LocalStorage):
+        """Remembers which manifests were read."""
+
+        def read(self, path: str) -> bytes:
+            read.extend([path] if "/manifests/" in path else [])
+            return super().read(path)
+
+    table = create(Noted(tmp_path), small("app"), **{"remove.by": "mark"})
+    core_of(table).manifests = Manifests(core_of(table).storage, ManifestCache())
+    for n in range(40):
+        table.append(events(["A", "B", f"C{n}"], [n, n, n]))
+    assert len(table.state.manifests) < 40  # some were merged
+    for app in ("A", "B"):
+        table.drop_partition(app=app)
+    assert sorted(str(p.values["app"]) for p in table.partitions()) == sorted(f"C{n}" for n in range(40))
+    assert read == []
+    fresh = make_reader(table)
+    assert repr(fresh.files()) == repr(table.files())
+    assert len(read) == len(table.state.manifests)
+
+
+def test_a_commit_of_many_manifests_holds_only_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is held until the commit is bounded; what is not held afterwards is read when it is asked for."""
+    monkeypatch.setattr("coalesce.table.commit.transaction._HELD_BYTES", 40_000)
+    table = create(LocalStorage(tmp_path), small("app"), **{"remove.by": "mark"})
+    for n in range(6):
+        table.append(events(["A", *(f"B{i}" for i in range(500))], list(range(n * 501, n * 501 + 501))))
+    cache = core_of(table).manifests.cache = ManifestCache()
+    table.drop_partition(app="A")
+    assert 1 <= len(cache) < len(table.state.manifests) == 6
+    assert table.count() == 3_000
+    assert len(cache) == 6
+
+
+def test_a_manifest_that_cannot_be_stored_leaves_none_behind(tmp_path: Path) -> None:
+    """Those of one commit are stored at the same time; when one fails, the others go, too."""
+
+    class Full(LocalStorage):
+        """Has room for five more manifests."""
+
+        room = 1_000
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            if "/manifests/" in path:
+                Full.room -= 1
+                if Full.room < 0:
+                    raise StorageError("no space is left on the device.")
+            return super().put_if_absent(path, data)
+
+    table = create(Full(tmp_path), small("app"), **{"remove.by": "mark"})
+    for n in range(12):
+        table.append(events(["A", f"B{n}"], [2 * n, 2 * n + 1]))
+    manifests = tmp_path / "_coalesce/manifests"
+    before = sorted(path.name for path in manifests.iterdir())
+    Full.room = 5
+    with pytest.raises(StorageError, match="no space"):
+        table.drop_partition(app="A")
+    assert sorted(path.name for path in manifests.iterdir()) == before
+    assert table.refresh().count("app = 'A'") == 12
+    Full.room = 1_000
+    table.drop_partition(app="A")
+    assert table.count() == 12
 
 
 def make_reader(table: Table) -> Table:

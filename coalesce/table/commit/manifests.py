@@ -24,7 +24,9 @@ from coalesce.table.commit.log import why_missing
 
 MAX_ENTRIES = 10_000  # entries per manifest: what a plan decodes to find one file among them
 CACHE_BYTES = 1024 * 1024 * 1024
-_AT_ONCE = 16  # manifests that are read at the same time: most of it is waiting for the store
+AT_ONCE = 16  # manifests that are read or written at the same time: most of it is waiting for the store
+
+Written = list[tuple[str, EncodedManifest]]  # manifests that were stored, by their paths
 
 
 class ManifestCache(Recent[str, ManifestIndex]):
@@ -57,8 +59,8 @@ class Manifests:
 
         Without `keep` they are not held afterwards either: nobody will ask for manifests that are about to be merged.
         """
-        for first in range(0, len(refs), _AT_ONCE):
-            some = refs[first : first + _AT_ONCE]
+        for first in range(0, len(refs), AT_ONCE):
+            some = refs[first : first + AT_ONCE]
             missing = [ref for ref in some if self.key(ref, version) not in self.cache]
             read: dict[str, ManifestIndex] = {}
             if len(missing) > 1:
@@ -88,8 +90,19 @@ class Manifests:
         kept = {ref.path for ref in new.manifests}
         self.cache.forget(self.key(ref, old) for ref in old.manifests if ref.path not in kept)
 
+    def hold(self, written: Written, version: Version) -> None:
+        """Hold those of the manifests written here that `version` names: whoever wrote them need not read them."""
+        encoded = dict(written)
+        for ref in version.manifests:
+            entries = encoded[ref.path].entries(ref) if ref.path in encoded else None
+            if entries is not None:
+                self.cache.put(self.key(ref, version), self._index(entries, ref, version))
+
     def _decoded(self, ref: ManifestRef, version: Version) -> ManifestIndex:
         entries = decode_manifest(self._read(ref, version), ref, version.spec_by_id(ref.spec_id))
+        return self._index(entries, ref, version)
+
+    def _index(self, entries: Entries, ref: ManifestRef, version: Version) -> ManifestIndex:
         return ManifestIndex(dates_as_timestamps(entries, _may_have_been_dates(version, ref.spec_id)))
 
     def _read(self, ref: ManifestRef, version: Version) -> bytes:
@@ -103,7 +116,17 @@ class Manifests:
                 ref.path, f"the manifest is missing although version {version.number} names it."
             ) from None
 
-    def write(self, entries: Entries, begun: list[str] | None = None) -> list[tuple[str, EncodedManifest]]:
+    def write_all(self, all_entries: Sequence[Entries], begun: list[str]) -> list[Written]:
+        """Store each of some entries in manifests of their own; `begun` gets the name of each before it is sent off.
+
+        If one cannot be stored, none is still under way when that is said.
+        """
+        if len(all_entries) < 2:
+            return [self.write(entries, begun) for entries in all_entries]
+        with ThreadPoolExecutor(min(len(all_entries), AT_ONCE)) as pool:
+            return list(pool.map(lambda entries: self.write(entries, begun), all_entries))
+
+    def write(self, entries: Entries, begun: list[str] | None = None) -> Written:
         """Store `entries` in as many manifests as they need, each a contiguous run of physical keys.
 
         `begun` gets the name of each before it is sent off, for the clean-up after a failure.
@@ -131,9 +154,7 @@ def _may_have_been_dates(version: Version, spec_id: int) -> tuple[int, ...]:
     )
 
 
-def refs(
-    written: Sequence[tuple[str, EncodedManifest]], added_version: int, first_row_id: int
-) -> tuple[list[ManifestRef], int]:
+def refs(written: Written, added_version: int, first_row_id: int) -> tuple[list[ManifestRef], int]:
     """Pointers to freshly written manifests, and the next free row id after them."""
     found = []
     for path, encoded in written:

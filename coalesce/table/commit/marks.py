@@ -12,22 +12,27 @@ from coalesce.model.columns import is_null, numbers, whole
 from coalesce.model.entries import has_all_counts
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.values import display
-from coalesce.model.version import ManifestRef, Version
+from coalesce.model.version import Version
 from coalesce.plan.index import ManifestIndex
-from coalesce.plan.planner import Judge, plan_manifest
+from coalesce.plan.planner import PlannedManifest
 from coalesce.predicate.outcomes import Mask, must_be_true
 from coalesce.table.commit.conflicts import FilesGone
 
 
-def matching(judge: Judge, ref: ManifestRef, index: ManifestIndex, to_mark: Mask, base: Version, head: Version) -> Mask:
-    """Of all tuples that a manifest lists, those of the files `to_mark` on which the predicate is TRUE."""
-    planned = plan_manifest(judge, ref, head.spec_by_id(ref.spec_id), index).only(to_mark)
+def none_of(index: ManifestIndex) -> Mask:
+    """None of all tuples that a manifest lists, one entry after the other."""
+    return np.zeros(len(whole(index.entries.core.column("tuples")).flatten()), np.bool_)
+
+
+def matching(planned: PlannedManifest, to_mark: Mask, base: Version) -> Mask:
+    """Of all tuples that a manifest lists, those on which the predicate is TRUE by a plan of the files `to_mark`."""
+    index = planned.index
     if not (index.trusted & has_all_counts(index.entries.core) & ~planned.in_doubt())[to_mark].all():
         raise FilesGone(
             f"what is said of files has changed since version {base.number}, and no longer decides which of "
             "their rows go; repeat the operation on the newest version."
         )
-    dying = np.zeros(len(whole(index.entries.core.column("tuples")).flatten()), np.bool_)
+    dying = none_of(index)
     dying[index.listed(planned.postings[must_be_true(planned.outcomes)])] = True
     return dying
 
@@ -42,7 +47,7 @@ def moved(
     """Of all tuples that a manifest lists, those that were moved out of their files; all have to be there still."""
     lists = whole(index.entries.core.column("tuples"))
     ends = np.cumsum(np.where(is_null(lists), 0, np.diff(numbers(lists.offsets))))
-    dying = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)
+    dying = none_of(index)
     positions = np.flatnonzero(to_move)
     for position, file in zip(positions, index.entries.files(positions, columns=()), strict=True):
         wanted, listed = tuples[file.path], file.tuples or ()

@@ -17,7 +17,6 @@ import numpy as np
 
 from coalesce.arguments import shown
 from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError
-from coalesce.manifest.manifest_file import EncodedManifest
 from coalesce.model.columns import numbers
 from coalesce.model.datafile import DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
@@ -26,11 +25,12 @@ from coalesce.model.rule import PhysicalKey
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.version import ManifestRef, Version, with_dead_tuples
 from coalesce.plan.index import ManifestIndex
-from coalesce.plan.planner import Judge, JudgeOpaque
+from coalesce.plan.planner import Judge, JudgeOpaque, PlannedManifest, plan_manifest
 from coalesce.predicate.expr import Bound
+from coalesce.predicate.outcomes import Mask
 from coalesce.table.commit import conflicts, marks
 from coalesce.table.commit.log import Log
-from coalesce.table.commit.manifests import Manifests, refs
+from coalesce.table.commit.manifests import AT_ONCE, Manifests, Written, refs
 from coalesce.table.commit.merge import due
 from coalesce.table.result import WriteResult
 
@@ -38,8 +38,7 @@ MAX_ATTEMPTS = 200
 _FIRST_WAIT = 0.005
 _LONGEST_WAIT = 0.5
 _LAST_SEQUENCE: Final = 2**63 - 1
-
-Written = list[tuple[str, EncodedManifest]]
+_HELD_BYTES: Final = 64 * 1024 * 1024  # of manifests that are written, to be held when they are committed
 
 
 @dataclass
@@ -73,6 +72,7 @@ class Transaction:
     _removed: set[str] = field(default_factory=set)
     _copied: set[str] = field(default_factory=set)  # those among them whose rows are in added files
     _marked: set[str] = field(default_factory=set)
+    _plans: dict[str, PlannedManifest] = field(default_factory=dict)  # of their manifests, by path: none ever changes
     _moved: dict[str, frozenset[LogicalTuple]] = field(default_factory=dict)  # tuples whose rows are in added files
     _mended: dict[str, tuple[Entries, int]] = field(default_factory=dict)  # by path, and the place among the entries
     _change: Callable[[Version], Version] | None = None
@@ -82,6 +82,7 @@ class Transaction:
     _merged: dict[frozenset[str], Written] = field(default_factory=dict)
     _filtered: dict[str, Written] = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)  # every manifest that was sent off, stored or not
+    _held: int = 0
     _may_be_committed: bool = False
 
     def __post_init__(self) -> None:
@@ -143,12 +144,13 @@ class Transaction:
         if copied:
             self._copied.update(f.path for f in files)
 
-    def mark(self, paths: Iterable[str]) -> None:
-        """Stage that the tuples of some files on which `matching` is TRUE are dead; no row of them is looked at.
+    def mark(self, planned: PlannedManifest, files: Mask) -> None:
+        """Stage that the tuples on which `matching` is TRUE are dead in some files of a manifest, as planned in `base`.
 
-        Others may mark the same files meanwhile: their tuples are dead, too.
+        No row of them is looked at. Others may mark the same files meanwhile: their tuples are dead, too.
         """
-        self._marked.update(paths)
+        self._marked.update(planned.index.paths(np.flatnonzero(files)))
+        self._plans[planned.ref.path] = planned
 
     def move(self, path: str, tuples: frozenset[LogicalTuple]) -> None:
         """Stage that these tuples of a file are dead: their rows, as they are now, are in files that are added.
@@ -195,7 +197,7 @@ class Transaction:
         self.base.check_writable()
         if (replaced := self._replaced) and self._replacement is None:
             conflicts.check_in_base(replaced, self.base, self.manifests)
-        self._written = [w for entries in self._by_spec() for w in self._stored(entries)]
+        self._written = [one for stored in self._stored(self._by_spec()) for one in stored]
         for attempt in range(self.attempts):
             head = self.log.head()
             conflicts.check_same_table(self.base, head)
@@ -208,6 +210,7 @@ class Transaction:
             if self._created(version):
                 self._delete({*self._begun}.difference(ref.path for ref in version.manifests))
                 self.manifests.superseded(head, version)
+                self.manifests.hold(self._all_written(), version)
                 return version
             time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
         raise CommitConflict(
@@ -242,8 +245,18 @@ class Transaction:
             with suppress(CoalesceError):  # an orphan; the first failure is what to report
                 self.manifests.storage.delete(path)
 
-    def _stored(self, entries: Entries) -> Written:
-        return self.manifests.write(entries, self._begun)
+    def _stored(self, all_entries: Sequence[Entries]) -> list[Written]:
+        """Each of some entries in manifests of their own. Of the first ones it stays known here what is in them."""
+        stored = self.manifests.write_all(all_entries, self._begun)
+        for written in stored:
+            for i, (path, encoded) in enumerate(written):
+                self._held += encoded.core_bytes
+                if self._held > _HELD_BYTES:
+                    written[i] = path, encoded.without_core()
+        return stored
+
+    def _all_written(self) -> Written:
+        return [one for some in (self._written, *self._merged.values(), *self._filtered.values()) for one in some]
 
     def _by_spec(self) -> list[Entries]:
         by_spec: dict[int, list[Entries]] = defaultdict(list)
@@ -334,19 +347,31 @@ class Transaction:
         replaced = self._replaced
         if not replaced:
             return list(head.manifests)
-        kept: list[ManifestRef] = []
+        changed: dict[str, Entries] = {}
+        written: list[ManifestRef] = []
         for ref, index in zip(head.manifests, self.manifests.load_all(head.manifests, head), strict=True):
             paths = index.entries.core.column("path").to_pylist()
             if replaced.isdisjoint(paths):
-                kept.append(ref)
                 continue
+            written.append(ref)
             if ref.path not in self._filtered:
                 mended = self._mended_of([path for path in paths if path not in self._removed])
                 left = self._left_of(ref, index, paths, head)
                 parts = [*([left] if len(left) else []), *mended]
-                self._filtered[ref.path] = self._stored(concatenate(parts)) if parts else []
-            kept += self._materialized(self._filtered[ref.path], [ref])
-        return kept
+                if parts:
+                    changed[ref.path] = parts[0] if len(parts) == 1 else concatenate(parts)
+                else:
+                    self._filtered[ref.path] = []
+            if len(changed) == AT_ONCE:
+                self._filter(changed)
+        self._filter(changed)
+        again = {ref.path: self._materialized(self._filtered[ref.path], [ref]) for ref in written}
+        return [kept for ref in head.manifests for kept in again.get(ref.path, [ref])]
+
+    def _filter(self, changed: dict[str, Entries]) -> None:
+        """Store what is left of manifests, and let go of it here."""
+        self._filtered |= zip(changed, self._stored([*changed.values()]), strict=True)
+        changed.clear()
 
     def _mended_of(self, paths: Sequence[str]) -> list[Entries]:
         """The entries that were made anew for some files."""
@@ -364,14 +389,23 @@ class Transaction:
         to_mark = np.array([path in self._marked for path in paths], np.bool_)
         to_move = np.array([path in self._moved for path in paths], np.bool_)
         if to_mark.any() or to_move.any():
-            dying = marks.moved(index, to_move, self._moved, self.base, head)
+            dying = marks.none_of(index)
+            if to_move.any():
+                dying |= marks.moved(index, to_move, self._moved, self.base, head)
             if to_mark.any():
-                assert self.matching is not None
-                judge = Judge(self.matching, head.schema, self.opaque)
-                dying |= marks.matching(judge, ref, index, to_mark, self.base, head)
+                dying |= marks.matching(self._planned(ref, index, head).only(to_mark), to_mark, self.base)
             entries = marked(entries, dying, self.since)
             gone |= (to_mark | to_move) & (numbers(entries.core.column("rows")) == 0)
         return entries.take(np.flatnonzero(~gone)) if gone.any() else entries
+
+    def _planned(self, ref: ManifestRef, index: ManifestIndex, head: Version) -> PlannedManifest:
+        """Which tuples of a manifest `matching` is TRUE on, by what the columns are in `head`."""
+        known = self._plans.get(ref.path)
+        if known is not None and head.schema == self.base.schema:
+            return known
+        assert self.matching is not None
+        judge = Judge(self.matching, head.schema, self.opaque)
+        return plan_manifest(judge, ref, head.spec_by_id(ref.spec_id), index)
 
     def _merge(self, head: Version, all_refs: list[ManifestRef]) -> list[ManifestRef]:
         """Merge manifests where enough have gathered; entries added here wait for the next commit."""
@@ -382,7 +416,7 @@ class Transaction:
         key = frozenset(r.path for r in crowd)
         if key not in self._merged:
             parts = [index.entries for index in self.manifests.load_all(crowd, head, keep=False)]
-            self._merged[key] = self._stored(concatenate(parts))
+            (self._merged[key],) = self._stored([concatenate(parts)])
         rest = [r for r in all_refs if r.path not in key]
         return [*self._materialized(self._merged[key], crowd), *rest]
 
