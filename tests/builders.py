@@ -1,7 +1,7 @@
 """Builds what tests start from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -50,6 +50,11 @@ def make_version(
         properties=properties or {},
         max_column_id=schema.highest_id,
     )
+
+
+def told(file: DataFile) -> str:
+    """All that an entry says, as text, in which NaN is NaN and 0.0 is not -0.0; `repr` is a line for people."""
+    return str({f.name: getattr(file, f.name) for f in fields(file) if f.compare})
 
 
 def make_snapshot(directory: Path, version: Version) -> Snapshot:

@@ -163,7 +163,7 @@ class Core:
         self.refresh()
         self.version.check_writable()
         named = check_text(operation, "the name of an operation")
-        return Transaction(self.log, self.manifests, self.version, named, applies=applies)
+        return Transaction(self.version, named, applies=applies, log=self.log, manifests=self.manifests)
 
     def check_follows(self) -> None:
         """Refuse to change a table that was opened at a version."""

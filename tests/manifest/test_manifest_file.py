@@ -45,7 +45,7 @@ from coalesce.model.values import integer_range, scaled
 from coalesce.model.version import ManifestRef
 from coalesce.storage.local import LocalStorage
 from coalesce.table.commit.manifests import ManifestCache, Manifests
-from tests.builders import make_version
+from tests.builders import make_version, told
 from tests.manifest.examples import TRANSFORMS, is_possible
 from tests.manifest.test_paths import REFUSED
 from tests.strategies import atomic_types, values
@@ -195,7 +195,7 @@ def test_any_entries_are_read_back_as_they_were(given_: tuple[Schema, Spec, list
             first_row_id=found[file.path].first_row_id if file.first_row_id is None else file.first_row_id,
             added_version=3 if file.added_version is None else file.added_version,
         )
-        assert repr(found[file.path]) == repr(inherited)  # as text, in which NaN is NaN and 0.0 is not -0.0
+        assert told(found[file.path]) == told(inherited)
 
 
 @settings(max_examples=examples(50), deadline=None)
@@ -208,7 +208,7 @@ def test_who_wrote_a_manifest_holds_what_a_reader_finds(given_: tuple[Schema, Sp
     held, read = encoded.entries(ref), decode_manifest(encoded.data, ref, spec)
     assert held is not None
     assert held.core.column_names == read.core.column_names
-    assert repr(held.files()) == repr(read.files())
+    assert [told(f) for f in held.files()] == [told(f) for f in read.files()]
     assert held.unread == read.unread
     assert encoded.without_core().entries(ref) is None
 
@@ -223,7 +223,7 @@ def test_who_marked_tuples_holds_what_a_reader_finds() -> None:
         ref = encoded.ref(new_manifest_path(), 3, 100)
         held, read = encoded.entries(ref), decode_manifest(encoded.data, ref, SPEC)
         assert held is not None
-        assert repr(held.files()) == repr(read.files())
+        assert [told(f) for f in held.files()] == [told(f) for f in read.files()]
         assert [d.since for f in read.files() for d in f.dead] == ([5] if entries is once else [6, 5])
 
 
@@ -266,7 +266,7 @@ def test_every_type_keeps_its_extreme_values(type_: AtomicType) -> None:
     ]
     data, ref = written(from_files(files, spec, schema))
     found = sorted(decode_manifest(data, ref, spec).files(), key=lambda f: f.path)
-    assert [repr(f) for f in found] == [repr(f) for f in files]
+    assert [told(f) for f in found] == [told(f) for f in files]
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=str)

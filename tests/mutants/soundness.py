@@ -89,7 +89,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="transaction: an entry is mended whose file was rewritten",
-        file="coalesce/table/commit/transaction.py",
+        file="coalesce/table/commit/staged.py",
         old="        return self._removed.union(self._mended, self._marked, self._moved)\n",
         new="        return self._removed.union(self._marked, self._moved)\n",
         tests=(f"{REPAIR}::test_it_gives_way_to_a_rewrite", f"{REPAIR}::test_it_goes_on_from_what_others_append"),

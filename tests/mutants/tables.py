@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         name="transaction: the same sequence is applied again",
-        file="coalesce/table/commit/transaction.py",
+        file="coalesce/table/commit/staged.py",
         old="version.applied.get(self.applies[0], -1) >= self.applies[1]",
         new="version.applied.get(self.applies[0], -1) > self.applies[1]",
         tests=(f"{TRANSACTION}::test_two_that_write_the_same_sequence_at_once_apply_it_once",),
@@ -70,6 +70,22 @@ MUTANTS = (
         new="settled = [r for r in all_refs if r.added_version <= head.number + 1]",
         tests=(*OVERTAKEN, *ROW_IDS, f"{TRANSACTION}::test_an_append_that_is_overtaken_while_manifests_merge"),
         seen="an append that is overtaken while manifests merge gives its rows another commit's ids",
+    ),
+    Mutant(
+        name="manifests: the writer holds entries in another order than it wrote them",
+        file="coalesce/manifest/manifest_file.py",
+        old="        core=table.select([n for n in table.column_names if not is_statistic(n)]),\n",
+        new="        core=entries.core,\n",
+        tests=("tests/manifest/test_manifest_file.py::test_who_wrote_a_manifest_holds_what_a_reader_finds",),
+        seen="the process that appended files knows others' row ids and statistics for theirs",
+    ),
+    Mutant(
+        name="manifests: the writer holds entries without what they inherit",
+        file="coalesce/manifest/manifest_file.py",
+        old="return _entries(_inherit(self.core, ref), self.field_ids",
+        new="return _entries(self.core, self.field_ids",
+        tests=("tests/manifest/test_manifest_file.py::test_who_wrote_a_manifest_holds_what_a_reader_finds",),
+        seen="the process that appended files gives their rows no ids when it rewrites them",
     ),
     Mutant(
         name="transaction: versions of one millisecond",
@@ -335,7 +351,7 @@ MUTANTS = (
     ),
     Mutant(
         name="new columns: wider rows are described by the narrower types",
-        file="coalesce/table/commit/transaction.py",
+        file="coalesce/table/commit/staged.py",
         old="        written_for = self.base if version is None else version\n",
         new="        written_for = self.base\n",
         tests=(NEW_COLUMNS,),
