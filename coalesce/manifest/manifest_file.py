@@ -18,18 +18,8 @@ from coalesce.errors import CorruptMetadata, SchemaError
 from coalesce.manifest.paths import check_data_path
 from coalesce.model.arrow_schema import arrow_type, type_from_arrow
 from coalesce.model.columns import column_from, flags, is_null, numbers, whole
-from coalesce.model.entries import (
-    DEAD,
-    ORDERED,
-    Entries,
-    columns_of,
-    dead_type,
-    has_all_counts,
-    is_statistic,
-    sort_order,
-    trusted,
-    value_range,
-)
+from coalesce.model.entries import Entries, has_all_counts, sort_order, trusted, value_range
+from coalesce.model.entry_columns import DEAD, ORDERED, columns_of, dead_type, is_statistic
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import AtomicType, Value, is_atomic

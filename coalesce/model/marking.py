@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coalesce.model.columns import Mask, column_from, is_null, numbers, whole
-from coalesce.model.entries import DEAD, Entries, dead_type, from_table
+from coalesce.model.entries import Entries, from_table
+from coalesce.model.entry_columns import DEAD, dead_type
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity, Void

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coalesce.model.datafile import ColumnStatistics, DataFile, DeadTuple
-from coalesce.model.entries import DEAD, concatenate, from_files
+from coalesce.model.entries import concatenate, from_files
+from coalesce.model.entry_columns import DEAD
 from coalesce.model.marking import can_be_marked, marked
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 import coalesce
 from benchmarks.harness import progress
-from coalesce.model.entries import Entries, columns_of, from_table
+from coalesce.model.entries import Entries, from_table
+from coalesce.model.entry_columns import columns_of
 from coalesce.model.version import Version
 from coalesce.table.table import core_of
 

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from coalesce.errors import CoalesceError
 from coalesce.model.columns import numbers, whole
-from coalesce.model.entries import DEAD
+from coalesce.model.entry_columns import DEAD
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Identity, Void
 from coalesce.model.types import AtomicType, Field

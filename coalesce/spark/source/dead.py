@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.columns import column_from, is_null, numbers, whole
-from coalesce.model.entries import DEAD
+from coalesce.model.entry_columns import DEAD
 from coalesce.model.types import INT32, INT64, AtomicType, Field
 from coalesce.model.version import ManifestRef, Version
 from coalesce.plan.index import Positions

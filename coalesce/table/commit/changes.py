@@ -10,7 +10,8 @@ from typing import Final
 
 from coalesce.errors import CoalesceError
 from coalesce.model.columns import whole
-from coalesce.model.entries import DEAD, Entries
+from coalesce.model.entries import Entries
+from coalesce.model.entry_columns import DEAD
 from coalesce.model.version import Version
 from coalesce.table.commit.manifests import Manifests
 

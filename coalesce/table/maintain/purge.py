@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from coalesce.model.columns import column_from, whole
-from coalesce.model.entries import DEAD, Entries
+from coalesce.model.entries import Entries
+from coalesce.model.entry_columns import DEAD
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge, PlannedManifest, plan_manifest
 from coalesce.predicate.expr import TRUE, Bound
