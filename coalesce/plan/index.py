@@ -10,26 +10,22 @@ and kept with the manifest; nothing here knows a predicate's meaning beyond aski
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any, Protocol, TypeVar, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import column_from, flags, is_null, numbers, whole
 from coalesce.model.entries import Entries, trusted
 from coalesce.model.schema import Schema
 from coalesce.model.spec import PartitionField, Spec
-from coalesce.model.transforms import Transform
 from coalesce.model.types import FLOATING, AtomicType
-from coalesce.predicate.domains import Both, Domain, Gathered, Interval, KnownWhere, Remembered
-from coalesce.predicate.encoding import HIGHEST, LOWEST, NAN_KEY, encode, has_keys
+from coalesce.plan.column_domains import Domains, domain_bytes, shared_domain, statistics_domain, where_known
+from coalesce.predicate.domains import Both, Domain, Gathered
+from coalesce.predicate.encoding import HIGHEST
 from coalesce.predicate.outcomes import Mask
-from coalesce.predicate.tuple_domains import component_domain
 
 Positions = npt.NDArray[np.int64]
 
@@ -38,7 +34,6 @@ _INDEX_BYTES = 10_000  # for an index of any size: its arrays and dictionaries t
 _POSTING_BYTES = 20  # for a posting: its file, rows and tuple, its place in the order of files
 _TUPLE_BYTES = 8  # for a tuple: where its postings start
 _COMPONENT_BYTES = 12  # for a component of a tuple: its code, its place in the component's order
-_CODE_BYTES, _OBJECT_BYTES = 16, 64  # for a value in a domain: its codes, a Python object if its type has no keys
 
 
 class Weighed(Protocol):
@@ -216,8 +211,8 @@ class ManifestIndex:
         key = (field.field_id, source_type)
         if key not in self._domains:
             values = self.component(position).values
-            self._grown += _domain_bytes(source_type, values)
-            self._domains[key] = _shared_domain(field.transform, source_type, values)
+            self._grown += domain_bytes(source_type, values)
+            self._domains[key] = shared_domain(field.transform, source_type, values)
         return self._domains[key]
 
     def tuple_domains(
@@ -226,9 +221,9 @@ class ManifestIndex:
         schema: Schema,
         columns: Collection[int],
         tuples: npt.NDArray[np.integer] | None = None,
-    ) -> dict[int, Domain]:
+    ) -> Domains:
         """Column id → what the tuples (all, or some) say of it, for those of `columns` that fields were made from."""
-        domains: dict[int, Domain] = {}
+        domains: Domains = {}
         for position, field in enumerate(spec.fields):
             source_type = schema.atomic(field.source_id)
             if field.source_id not in columns or source_type is None:
@@ -241,9 +236,9 @@ class ManifestIndex:
             domains[field.source_id] = here if before is None else Both(before, here)
         return domains
 
-    def physical_domains(self, spec: Spec, schema: Schema, files: Positions) -> dict[int, Domain]:
+    def physical_domains(self, spec: Spec, schema: Schema, files: Positions) -> Domains:
         """Column id → what the physical keys of `files` say of it; a group says nothing."""
-        domains: dict[int, Domain] = {}
+        domains: Domains = {}
         for field in spec.fields:
             source_type = schema.atomic(field.source_id)
             if source_type is None:
@@ -259,18 +254,18 @@ class ManifestIndex:
             core = self.entries.core
             values = whole(core.column(f"physical_value_{field.field_id}"))
             known = flags(core.column("physical_known")) & is_null(core.column(f"physical_group_{field.field_id}"))
-            self._grown += _domain_bytes(source_type, values)
-            self._physical_domains[key] = _where_known(field, source_type, values, known)
+            self._grown += domain_bytes(source_type, values)
+            self._physical_domains[key] = where_known(field, source_type, values, known)
         return self._physical_domains[key]
 
     def statistics_domain(self, column_id: int, type_: AtomicType) -> Domain | None:
         """What the files' statistics say of a column; None if there are none at all."""
         key = (column_id, type_)
         if key not in self._statistics:
-            self._statistics[key] = _statistics_domain(self.entries, column_id, type_, self.rows)
+            self._statistics[key] = statistics_domain(self.entries, column_id, type_, self.rows)
             for name in ("lower", "upper"):
                 column = self.entries.statistic(f"{name}_{column_id}")
-                self._grown += 0 if column is None else _domain_bytes(type_, column)
+                self._grown += 0 if column is None else domain_bytes(type_, column)
         return self._statistics[key]
 
 
@@ -344,10 +339,6 @@ def runs(starts: Positions, which: npt.NDArray[np.integer]) -> Positions:
     return found
 
 
-def _domain_bytes(type_: AtomicType, values: pa.Array) -> int:
-    return int(values.nbytes) + len(values) * (_CODE_BYTES if has_keys(type_) else _CODE_BYTES + _OBJECT_BYTES)
-
-
 def _combine(combined: Positions, codes: Positions, distinct: int) -> Positions:
     """One integer for two orders, the first before the second; NULL (-1) comes first."""
     if len(combined) and int(combined.max()) >= HIGHEST // (distinct + 2):
@@ -371,62 +362,3 @@ def _canonical(column: pa.Array) -> pa.Array:
     with np.errstate(invalid="ignore"):  # a signalling NaN is one more NaN
         values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0.0)
     return column_from(values, is_null(column) if column.null_count else None)
-
-
-_Shared = WeakValueDictionary[tuple[Transform, AtomicType, pa.DataType, int, int, bytes], Remembered]
-_SHARED: _Shared = WeakValueDictionary()
-
-
-def _shared_domain(transform: Transform, source_type: AtomicType, values: pa.Array) -> Domain:
-    """The domain over `values`, one for all manifests that have the same.
-
-    Manifests of a table often do: the apps of one day are those of the next. A leaf is then answered once for all.
-    """
-    content = sha256()
-    for buffer in values.buffers():
-        content.update(b"" if buffer is None else buffer)
-    key = (transform, source_type, values.type, values.offset, len(values), content.digest())
-    found = _SHARED.get(key)
-    if found is None:
-        found = _SHARED[key] = Remembered(component_domain(transform, source_type, values))
-    return found
-
-
-def _where_known(field: PartitionField, source_type: AtomicType, values: pa.Array, known: Mask) -> Domain:
-    """The domain over files whose component is `values` where `known`, and unknown elsewhere."""
-    distinct = values.drop_null().unique()
-    codes = numbers(pc.index_in(values, distinct), null=-1)
-    inner = component_domain(field.transform, source_type, distinct)
-    return KnownWhere(Gathered(inner, codes), known)
-
-
-def _statistics_domain(entries: Entries, column_id: int, type_: AtomicType, rows: Positions) -> Domain | None:
-    lower = _statistic(entries, f"lower_{column_id}", type_)
-    upper = _statistic(entries, f"upper_{column_id}", type_)
-    nulls = entries.statistic(f"null_count_{column_id}")
-    if lower is None and upper is None and nulls is None:
-        return None
-    count = len(entries)
-    null_count = np.full(count, -1) if nulls is None else numbers(nulls, null=-1)
-    may_be_null = null_count != 0
-    may_be_value = (null_count < rows) | (null_count > rows)  # more NULLs than rows is nonsense, hence unknown
-    if lower is None or upper is None:
-        lower = upper = pa.nulls(count, arrow_type(type_))
-    both = pa.concat_arrays([lower, upper])
-    encoding, codes = encode(type_, both)
-    lowest = np.where(is_null(lower), LOWEST, codes[:count])
-    highest = np.where(is_null(upper), HIGHEST, codes[count:])
-    if type_ in FLOATING:
-        nans = entries.statistic(f"nan_count_{column_id}")
-        no_nan = np.zeros(count, np.bool_) if nans is None else numbers(nans, null=-1) == 0
-        lowest = np.where(lowest == NAN_KEY, LOWEST, lowest)  # NaN is no bound, whatever the writer meant by it
-        highest = np.where(no_nan, highest, HIGHEST)
-    inverted = lowest > highest
-    return Interval(
-        encoding, np.where(inverted, LOWEST, lowest), np.where(inverted, HIGHEST, highest), may_be_null, may_be_value
-    )
-
-
-def _statistic(entries: Entries, name: str, type_: AtomicType) -> pa.Array | None:
-    column = entries.statistic(name)
-    return column if column is None or column.type == arrow_type(type_) else column.cast(arrow_type(type_))

@@ -21,7 +21,7 @@ MUTANTS = (
     ),
     Mutant(
         name="planner: bounds of a manifest forget NULL",
-        file="coalesce/plan/planner.py",
+        file="coalesce/plan/bounds.py",
         old="has_null = np.array([b is not None and b.has_null for b in bounds], np.bool_)",
         new="has_null = np.array([b is not None and b.has_null and b.lower is None for b in bounds], np.bool_)",
         tests=(TRAPS,),
@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     Mutant(
         name="planner: bounds of a widened column keep their old unit",
-        file="coalesce/plan/planner.py",
+        file="coalesce/plan/bounds.py",
         old="    return values_of(type_, column_of(bounds.type, [value]).cast(arrow_type(type_)))[0]\n",
         new="    return value\n",
         tests=(EVOLVE, TRAPS),
@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         name="index: more NULLs than rows means no values",
-        file="coalesce/plan/index.py",
+        file="coalesce/plan/column_domains.py",
         old="may_be_value = (null_count < rows) | (null_count > rows)",
         new="may_be_value = null_count < rows",
         tests=(TRAPS,),
@@ -53,7 +53,7 @@ MUTANTS = (
     ),
     Mutant(
         name="index: no word of NaN means no NaN",
-        file="coalesce/plan/index.py",
+        file="coalesce/plan/column_domains.py",
         old="no_nan = np.zeros(count, np.bool_) if nans is None else numbers(nans, null=-1) == 0",
         new="no_nan = np.ones(count, np.bool_) if nans is None else numbers(nans, null=0) == 0",
         tests=(TRAPS, INDEX),
@@ -77,7 +77,7 @@ MUTANTS = (
     ),
     Mutant(
         name="index: shared domains do not tell transforms apart",
-        file="coalesce/plan/index.py",
+        file="coalesce/plan/column_domains.py",
         old="    key = (transform, source_type, values.type, values.offset, len(values), content.digest())\n",
         new="    key = (type(transform), source_type, values.type, values.offset, len(values), content.digest())\n",
         tests=(INDEX, TUPLES),
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         name="planner: bounds are kept by commit alone",
-        file="coalesce/plan/planner.py",
+        file="coalesce/plan/bounds.py",
         old="    key = version.commit_id, tuple(sources)\n",
         new="    key = version.commit_id, ()\n",
         tests=("tests/plan/test_planner.py::test_the_same_version_with_wider_columns",),
