@@ -12,10 +12,10 @@ from typing import Final, assert_never
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.columns import Mask
+from coalesce.model.columns import Mask, flags
 from coalesce.model.values import column_of
-from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, united
+from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, temporal_casts, texts
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, united, unsure_where
 from coalesce.predicate.scalar.nodes import Call, Fixed, Reference, Scalar
 
 Kernel = Callable[[Call, Sequence[Datum], int], Evaluated]
@@ -29,6 +29,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     **patterns.KERNELS,
     **texts.KERNELS,
 }
+_BEYOND: Final = "results beyond this one are in another order"
 CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING, **texts.CHOOSING}
 
 
@@ -53,11 +54,21 @@ def apply(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     return _strict(KERNELS[call.function], call, arguments, count)
 
 
+def apply_at_end(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
+    """The function at an end of a range: unsure also where it goes with its arguments up to there, and not beyond."""
+    found = apply(call, arguments, count)
+    ordered = temporal_casts.is_in_order(call, found.values)
+    if ordered is None:
+        return found
+    beyond = ~flags(spread(ordered, count)) & ~nulls(found.values, count)
+    return unsure_where(found.values, beyond if found.unsure is None else beyond | found.unsure, found.why or _BEYOND)
+
+
 def monotone(call: Call) -> tuple[int, ...] | None:
     """The direction in which the value goes with each argument: 1 rising, -1 falling, 0 where it must be fixed.
 
-    Then the values at both ends of the arguments' ranges bound all values between, if they are sure. None if that is
-    not so.
+    Then the values at both ends of the arguments' ranges (`apply_at_end`) bound all values between, if they are sure.
+    None if that is not so.
     """
     for told in (conversion.monotone, dates.monotone, numbers.monotone, texts.monotone):
         directions = told(call)
