@@ -29,6 +29,8 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     **patterns.KERNELS,
     **texts.KERNELS,
 }
+# Beside a NULL that is the same for every row, Spark's optimizer leaves out what else these would compute and fail on.
+_PROPAGATING: Final = frozenset({"+", "-", "*", "/", "%", "div", "pmod", "=", "<>", "<", "<=", ">", ">="})
 _BEYOND: Final = "results beyond this one are in another order"
 CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING, **texts.CHOOSING}
 
@@ -79,7 +81,10 @@ def monotone(call: Call) -> tuple[int, ...] | None:
 
 def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     """A kernel that is NULL where an argument is, and says nothing where an argument is unsure."""
-    if any(isinstance(a.values, pa.Scalar) and not a.values.is_valid for a in arguments):
+    nothing = [a for a in arguments if isinstance(a.values, pa.Scalar) and not a.values.is_valid]
+    if any(a.unsure is None for a in nothing) and call.function in _PROPAGATING:
+        return Evaluated(pa.scalar(None, arrow_type(call.type)))
+    if nothing:
         return united(pa.scalar(None, arrow_type(call.type)), arguments)
     computed = kernel(call, [argument.values for argument in arguments], count)
     unsure: Mask | None = computed.unsure

@@ -5,22 +5,27 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from coalesce.model.types import BOOLEAN, FLOATING, INT64, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
+from coalesce.model.types import BOOLEAN, INT64, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
 from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.conversion import compared, convert, together
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar, are_untyped, is_null
 from coalesce.predicate.temporal import fixed_offset
 
 
 def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     if len(arguments) != 2:
         return None
-    same = compared(arguments, time_zone)
+    same = compared(_typed(arguments), time_zone)
     if same is None:
         return None
     if any(_is_constant_to_spark(one, other) or _is_turned(one, other) for one, other in (same, same[::-1])):
         return None
     return Call(operator, same, BOOLEAN)
+
+
+def _typed(arguments: Sequence[Argument]) -> Sequence[Argument]:
+    """NULLs that meet nothing but each other are compared as any type, and come to the same in each."""
+    return [Fixed(None, BOOLEAN)] * len(arguments) if are_untyped(arguments) else arguments
 
 
 def _is_constant_to_spark(value: Scalar, fixed: Scalar) -> bool:
@@ -46,13 +51,13 @@ def _is_turned(value: Scalar, fixed: Scalar) -> bool:
 
 def _listed(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """`first IN (others)`: all in one type."""
-    same = together(arguments, time_zone) if len(arguments) > 1 else None
+    same = together(_typed(arguments), time_zone) if len(arguments) > 1 else None
     if same is None:
         return None
+    if is_null(same[0]) or all(is_null(other) for other in same[1:]):
+        return Fixed(None, BOOLEAN, folded=True)
     if any(_is_turned(same[0], other) for other in same[1:]):
         return None
-    if same[0].type in FLOATING and any(isinstance(a, Fixed) and a.value is None for a in same):
-        return None  # of NaN, Spark says NULL to a short list with NULL in it, and FALSE to a long one
     return Call("in", same, BOOLEAN)
 
 
