@@ -40,8 +40,16 @@ def _case(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     values = together(results, time_zone)
     if values is None:
         return None
-    parts = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair if part is not None]
-    return _called("case", (*parts, values[-1]))
+    parts: list[Scalar] = []
+    default = values[-1]
+    for condition, value in zip(conditions, values[:-1], strict=True):
+        assert condition is not None  # as was seen above
+        if not isinstance(condition, Fixed):
+            parts += (condition, value)
+        elif condition.value is True:
+            default = value
+            break
+    return _called("case", (*parts, default)) if parts else default
 
 
 def _condition(argument: Argument, time_zone: str) -> Scalar | None:

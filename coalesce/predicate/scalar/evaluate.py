@@ -9,6 +9,7 @@ because what is not chosen does not matter, as it does not to Spark.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, assert_never
 
+import numpy as np
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
@@ -31,6 +32,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 }
 # Beside a NULL that is the same for every row, Spark's optimizer leaves out what else these would compute and fail on.
 _PROPAGATING: Final = frozenset({"+", "-", "*", "/", "%", "div", "pmod", "=", "<>", "<", "<=", ">", ">="})
+_DIVISIONS: Final = frozenset({"/", "%", "div", "pmod"})  # which look at the divisor first
 _BEYOND: Final = "results beyond this one are in another order"
 CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING, **texts.CHOOSING}
 
@@ -79,6 +81,15 @@ def monotone(call: Call) -> tuple[int, ...] | None:
     return None
 
 
+def _decided_before(call: Call, argument: Evaluated, arguments: Sequence[Evaluated], count: int) -> Mask:
+    """Where the operand that Spark computes first is surely NULL, so that it does not come to this one."""
+    first = arguments[-1 if call.function in _DIVISIONS else 0]
+    if argument is first or call.function not in _PROPAGATING:
+        return np.zeros(count, np.bool_)
+    null = nulls(first.values, count)
+    return null if first.unsure is None else null & ~first.unsure
+
+
 def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     """A kernel that is NULL where an argument is, and says nothing where an argument is unsure."""
     nothing = [a for a in arguments if isinstance(a.values, pa.Scalar) and not a.values.is_valid]
@@ -94,7 +105,8 @@ def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: i
             unsure = unsure & ~nulls(argument.values, count)
     for argument in arguments:  # what fails may do so before another is seen to be NULL
         if argument.unsure is not None:
-            unsure = argument.unsure if unsure is None else unsure | argument.unsure
+            doubt = argument.unsure & ~_decided_before(call, argument, arguments, count)
+            unsure = doubt if unsure is None else unsure | doubt
             why = argument.why
     if unsure is None:
         return computed

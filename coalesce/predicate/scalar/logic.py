@@ -11,6 +11,9 @@ from coalesce.predicate.scalar.conversion import compared, convert, together
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar, are_untyped, is_null
 from coalesce.predicate.temporal import fixed_offset
 
+_NEVER_NULL: Final = frozenset({"isnull", "<=>", "isnan"})
+_NULL_IF_ALL_ARE: Final = frozenset({"coalesce", "greatest", "least"})
+
 
 def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     if len(arguments) != 2:
@@ -18,8 +21,11 @@ def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> S
     same = compared(_typed(arguments), time_zone)
     if same is None:
         return None
-    if any(_is_constant_to_spark(one, other) or _is_turned(one, other) for one, other in (same, same[::-1])):
+    if any(_is_turned(one, other) for one, other in (same, same[::-1])):
         return None
+    for (one, other), written in ((same, arguments[1]), (same[::-1], arguments[0])):
+        if isinstance(written, Fixed) and not written.folded and _is_constant_to_spark(one, other):
+            return None
     return Call(operator, same, BOOLEAN)
 
 
@@ -29,7 +35,10 @@ def _typed(arguments: Sequence[Argument]) -> Sequence[Argument]:
 
 
 def _is_constant_to_spark(value: Scalar, fixed: Scalar) -> bool:
-    """Whether Spark may answer without looking, so that NULL < 1e20BD is TRUE: an integer, and a decimal beyond all."""
+    """Whether Spark may answer without looking, so that NULL < 1e20BD is TRUE: an integer, and a decimal beyond all.
+
+    Of a decimal that was computed it does not say so before it looks.
+    """
     if not (isinstance(value, Call) and value.function == "cast" and isinstance(fixed, Fixed)):
         return False
     if value.arguments[0].type not in INTEGRAL_BITS or not isinstance(fixed.value, Decimal):
@@ -85,8 +94,18 @@ def _condition(argument: Argument, time_zone: str) -> Scalar | None:
 def _is_null(arguments: Sequence[Argument], _: str) -> Scalar | None:
     match arguments:
         case [argument] if not isinstance(argument, Interval):
-            return Call("isnull", (argument,), BOOLEAN) if argument.type is not None else Fixed(True, BOOLEAN)
+            if argument.type is None:
+                return Fixed(True, BOOLEAN)
+            if _is_never_null(argument):
+                return Fixed(False, BOOLEAN)  # Spark does not compute it, either
+            return Call("isnull", (argument,), BOOLEAN)
     return None
+
+
+def _is_never_null(argument: Scalar) -> bool:
+    if not isinstance(argument, Call) or argument.function not in _NULL_IF_ALL_ARE:
+        return isinstance(argument, Call) and argument.function in _NEVER_NULL
+    return any(isinstance(part, Fixed) and part.value is not None for part in argument.arguments)
 
 
 def _is_not_null(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:

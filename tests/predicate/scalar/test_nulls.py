@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from coalesce.model.types import BOOLEAN, DATE, DOUBLE, INT32, INT64, STRING, TIMESTAMP, AtomicType, DecimalType
 from coalesce.predicate.expr import Column
 from coalesce.predicate.scalar.catalogue import bind_operand, names
-from coalesce.predicate.scalar.nodes import UNTYPED, Argument, Fixed, Reference
+from coalesce.predicate.scalar.evaluate import evaluate
+from coalesce.predicate.scalar.nodes import UNTYPED, Argument, Call, Fixed, Reference
 from coalesce.predicate.sql.lexer import tokenize
 from coalesce.predicate.sql.structure import operand_of
 from tests.predicate.scalar.against_spark import Rows, compare
@@ -201,3 +203,53 @@ def test_where_a_null_is_no_null() -> None:
     assert _bound("locate('a', st, NULL)") == Fixed(0, INT32)
     assert _bound("zeroifnull(NULL)") == Fixed(0, INT32)
     assert _bound("greatest(NULL, 5, NULL)") == Fixed(5, INT32)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try_add(NULL, i32 + i32) > 5",
+        "try_cast('x' AS INT) < i32 * i32",
+        "i32 % CASE WHEN 5 IS NULL THEN i32 END = 1",
+        "nullif(i32, i32) < i32 * i32",
+        "try_multiply(i32, i32) + abs(i32) > 5",
+    ],
+)
+def test_what_stands_behind_a_null_is_not_computed(spark: "SparkSession", text: str) -> None:
+    """Of two operands Spark computes the first, and of a division the divisor: if that is NULL, nothing can fail."""
+    rows = Rows.of(spark, *table())
+    result = compare(spark, rows, [text])
+    assert not result.wrong
+    value = rows.value(text, "UTC")
+    assert value is not None
+    outcomes, unsure = rows.ours(value)
+    assert not unsure.any()
+    assert None in outcomes
+
+
+def test_what_is_computed_before_a_null_may_fail() -> None:
+    """A sum that overflows is computed before the NULL that follows it, where that is not the same for every row."""
+    number, other = _column(Column(("i32",))), _column(Column(("i64",)))
+    columns = {number.id: pa.array([2**31 - 1, 1], pa.int32()), other.id: pa.array([None, None], pa.int64())}
+    value = _bound("(i32 + i32) + i64")
+    assert isinstance(value, Call)
+    found = evaluate(value, columns, 2)
+    assert found.unsure is not None
+    assert found.unsure.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("CASE WHEN 5 IS NULL THEN i64 WHEN 'a' LIKE 'a%' THEN i32 ELSE i64 END", "CAST(i32 AS BIGINT)"),
+        ("CASE WHEN 5 IS NULL THEN i32 END", "CAST(NULL AS INT)"),
+        ("if(lower('A') = 'a', i32, CAST('x' AS INT))", "i32"),
+        ("upper(concat('a', 'b'))", "'AB'"),
+        ("(i32 % i32 IS NULL) IS NULL", "false"),
+        ("coalesce(i32 % i32, 5) IS NULL", "false"),
+        ("1 / 0 IS NULL", "1 / 0 IS NULL"),
+    ],
+)
+def test_what_needs_no_column_is_computed_once(text: str, same: str) -> None:
+    """As Spark does it; not what fails."""
+    assert _bound(text) == _bound(same)
