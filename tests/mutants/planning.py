@@ -192,8 +192,8 @@ MUTANTS = (
         file="coalesce/predicate/scalar/evaluate.py",
         old="    if ordered is None:",
         new="    if ordered is None or found.unsure is None:",
-        tests=("tests/predicate/test_extents.py::test_dates_as_texts_are_in_order_for_four_digits_only",),
-        seen="CAST(dt AS STRING) > '2020' loses files that reach beyond the year 9999",
+        tests=("tests/predicate/test_extents.py::test_dates_between_two_far_ones_are_found",),
+        seen="CAST(dt AS STRING) = '-0001-06-01' loses files that reach from the year -2 on",
     ),
     Mutant(
         name="lexer: a comment does not end at a carriage return",

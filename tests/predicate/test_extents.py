@@ -52,6 +52,20 @@ def test_dates_as_texts_are_in_order_for_four_digits_only(tmp_path: Path, where:
     assert table.scan(where).to_arrow().num_rows == count
 
 
+@pytest.mark.parametrize(
+    ("days", "where"),
+    [
+        ((-720_258, -719_742, 20_590), "CAST(dt AS STRING) = '-0001-06-01'"),  # as text before -0002-01-01
+        ((2_932_897, 6_585_322, 34_000_000), "CAST(dt AS STRING) = '+20000-01-01'"),  # and behind +95058-11-03
+    ],
+)
+def test_dates_between_two_far_ones_are_found(tmp_path: Path, days: tuple[int, ...], where: str) -> None:
+    """Between two ends that are in order as texts, others lie that are not."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("dt", pa.date32())]))
+    table.append(pa.table({"dt": pa.array(days, pa.int32()).cast(pa.date32())}))
+    assert table.count(where) == 1
+
+
 def test_dates_as_texts_prune(tmp_path: Path) -> None:
     """Between two years of four digits, texts are in the order of the dates."""
     table = coalesce.create(tmp_path / "t", pa.schema([("dt", pa.date32())]))

@@ -96,7 +96,7 @@ def test_the_same_files_as_by_spark(spark: "SparkSession", tmp_path: Path, capsy
     table.append(rows)
     (planned_manifest,) = table.plan("true").manifests
     index = planned_manifest.index
-    texts = [*KEPT_MORE, *Generator("pruning", PARTITIONS).predicates(COUNT)]
+    texts = list(dict.fromkeys((*KEPT_MORE, *Generator("pruning", PARTITIONS).predicates(COUNT))))
     types = ", ".join(f"{name} {sql_type(COLUMNS[name][0])}" for name in PARTITION_COLUMNS)
     with changed(spark, INTERPRETED):
         frame = spark.createDataFrame(_distinct(index), types).coalesce(1)
