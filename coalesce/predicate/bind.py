@@ -160,6 +160,8 @@ class _Binder:
             case Fixed(outcome, type_) if type_ == BOOLEAN:
                 assert outcome is None or isinstance(outcome, bool)
                 return Constant(outcome)
+            case Reference(type=type_) if type_ == BOOLEAN:
+                return InSet(bound, (True,))
             case Call(operator, (Reference() as column, Fixed(fixed, type_))) if (
                 operator in _COMPARISONS and type_ == column.type and fixed is not None
             ):

@@ -20,7 +20,7 @@ from coalesce.model.values import column_of
 from coalesce.predicate.encoding import encode
 from coalesce.predicate.expr import Computed
 from coalesce.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Outcomes, bits, both, either, opposite
-from coalesce.predicate.scalar.evaluate import apply, evaluate, monotone
+from coalesce.predicate.scalar.evaluate import apply_at_end, evaluate, monotone
 from coalesce.predicate.scalar.evaluated import Evaluated, spread
 from coalesce.predicate.scalar.nodes import Call, Fixed, Reference, Scalar
 
@@ -190,7 +190,7 @@ def _call_extent(call: Call, extents: Mapping[int, Extent | None], count: int) -
         may_be_value &= extent.may_be_value
         bounded &= extent.bounded
         exact &= extent.exact
-    lower, upper = apply(call, lowest, count), apply(call, highest, count)
+    lower, upper = apply_at_end(call, lowest, count), apply_at_end(call, highest, count)
     for end in (lower, upper):
         if end.unsure is not None:
             bounded &= ~end.unsure

@@ -180,6 +180,22 @@ MUTANTS = (
         seen="a stream over versions from before a column was widened leaves out rows that were read before",
     ),
     Mutant(
+        name="predicates: a plus before a text is left out",
+        file="coalesce/predicate/sql/structure.py",
+        old='lambda self: exp.Anonymous(this="positive", expressions=[self._parse_unary()])',
+        new="lambda self: self._parse_unary()",
+        tests=("tests/predicate/test_sqlglot.py::test_a_plus_makes_a_number_of_a_text",),
+        seen="+ name = '5' loses the rows of '5.0'",
+    ),
+    Mutant(
+        name="predicates: dates as text are in order in every year",
+        file="coalesce/predicate/scalar/evaluate.py",
+        old="    if ordered is None:",
+        new="    if ordered is None or found.unsure is None:",
+        tests=("tests/predicate/test_extents.py::test_dates_between_two_far_ones_are_found",),
+        seen="CAST(dt AS STRING) = '-0001-06-01' loses files that reach from the year -2 on",
+    ),
+    Mutant(
         name="lexer: a comment does not end at a carriage return",
         file="coalesce/predicate/sql/lexer.py",
         old="--(?:\\\\\\n|[^\\r\\n])*+ )",

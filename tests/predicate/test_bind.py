@@ -231,11 +231,12 @@ def test_not_certain_is_no_range(text: str) -> None:
         ("date = '2026-05-17 00:00:00'", "date = '2026-05-17'"),
         ("timestamp_ntz = '2026-05-17 08:30:00Z'", "timestamp_ntz = '2026-05-17 08:30:00'"),
         ("double = '1.5f'", "double = 1.5D"),
+        ("CASE WHEN 'ab' RLIKE '^a' THEN boolean ELSE false END", "boolean"),
         ("wide = 0.00000000001", "wide = 0.0"),  # more than 38 digits: Spark rounds
     ],
 )
 def test_texts_that_spark_reads_in_its_own_way(text: str, same: str) -> None:
-    """Spark takes more for a date, a time or a number than people should write."""
+    """Spark takes more for a date, a time, a number or a condition than people should write."""
     assert bound(text) == bound(same)
 
 

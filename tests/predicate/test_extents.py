@@ -36,6 +36,47 @@ def written(where: Path) -> coalesce.Table:
 @pytest.mark.parametrize(
     ("where", "count"),
     [
+        ("CAST(dt AS STRING) = '+10000-01-01'", 1),
+        ("CAST(dt AS STRING) < '0000'", 2),
+        ("CAST(dt AS STRING) > '2020'", 1),
+        ("CAST(dt AS STRING) BETWEEN '2020' AND '2030'", 1),
+        ("startswith(CAST(date_sub(dt, 1) AS STRING), '9999')", 1),
+    ],
+)
+def test_dates_as_texts_are_in_order_for_four_digits_only(tmp_path: Path, where: str, count: int) -> None:
+    """As text the year 10000, `+10000`, comes before all others, and -1 before that: such ends say nothing."""
+    days = pa.array([-719_529, -719_528, 20_590, 2_932_897], pa.int32()).cast(pa.date32())
+    table = coalesce.create(tmp_path / "t", pa.schema([("dt", pa.date32())]))
+    table.append(pa.table({"dt": days}))
+    assert table.count(where) == count
+    assert table.scan(where).to_arrow().num_rows == count
+
+
+@pytest.mark.parametrize(
+    ("days", "where"),
+    [
+        ((-720_258, -719_742, 20_590), "CAST(dt AS STRING) = '-0001-06-01'"),  # as text before -0002-01-01
+        ((2_932_897, 6_585_322, 34_000_000), "CAST(dt AS STRING) = '+20000-01-01'"),  # and behind +95058-11-03
+    ],
+)
+def test_dates_between_two_far_ones_are_found(tmp_path: Path, days: tuple[int, ...], where: str) -> None:
+    """Between two ends that are in order as texts, others lie that are not."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("dt", pa.date32())]))
+    table.append(pa.table({"dt": pa.array(days, pa.int32()).cast(pa.date32())}))
+    assert table.count(where) == 1
+
+
+def test_dates_as_texts_prune(tmp_path: Path) -> None:
+    """Between two years of four digits, texts are in the order of the dates."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("dt", pa.date32())]))
+    table.append(pa.table({"dt": pa.array([20_590, 20_600], pa.int32()).cast(pa.date32())}))
+    assert table.plan("CAST(dt AS STRING) >= '2027'").file_count == 0
+    assert table.plan("CAST(dt AS STRING) >= '2026-05-20'").file_count == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
         ("try_cast(n AS TINYINT) IS NULL", 2),
         ("try_cast(n AS TINYINT) IS NOT NULL", 2),
         ("try_cast(n AS TINYINT) <=> NULL", 2),

@@ -35,6 +35,15 @@ def test_a_sign_belongs_to_its_number(number: str, value: int, type_: object) ->
     assert expr.literal == Literal(value, type_, 4)  # type: ignore[arg-type]  # as parametrized
 
 
+def test_a_plus_makes_a_number_of_a_text() -> None:
+    """To Spark, `+ a = '5'` is a comparison of numbers, which '5.0' passes; sqlglot leaves the plus out."""
+    assert by_sqlglot("+ a = '5'").this == by_sqlglot("a = '5'").this
+    for text in ("+ a = '5'", "(+ a) = '5'", "b = + a", "CASE WHEN true THEN + a END = 5", "a IN (1, + a)"):
+        expr = parse(text)
+        assert isinstance(expr, Condition)
+        assert "function='positive'" in repr(expr.value)
+
+
 def test_a_pipe_is_a_sum() -> None:
     """Spark reads `a || b + c` from left to right; sqlglot adds first. What they read differently is left to Spark."""
     assert isinstance(by_sqlglot("a || b + c = 'x'").this.expression, exp.Add)

@@ -7,9 +7,12 @@ and answers with a value, or with None where Spark would refuse, or where what i
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from coalesce.model.values import values_of
 from coalesce.predicate.expr import Calculation, Column, Literal, Operand
 from coalesce.predicate.scalar import choices, conversion, dates, logic, numbers, patterns, texts
-from coalesce.predicate.scalar.nodes import Argument, Fixed, Interval, Reference, Scalar
+from coalesce.predicate.scalar.evaluate import evaluate
+from coalesce.predicate.scalar.evaluated import spread
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Reference, Scalar
 
 # (arguments, the session's time zone) → the value
 Chooser = Callable[[Sequence[Argument], str], Argument | None]
@@ -61,7 +64,17 @@ def bind_operand(operand: Operand, resolve: Callable[[Column], Reference | None]
                 change = conversion.convert if function == "cast" else conversion.try_convert
                 return change(bound[0], type_, time_zone)
             chooser = FUNCTIONS.get(function)
-            return None if chooser is None else chooser(bound, time_zone)
+            return None if chooser is None else _folded(chooser(bound, time_zone))
+
+
+def _folded(found: Argument | None) -> Argument | None:
+    """The same, or its value, if that is certain and no column has a part in it: Spark, too, computes it beforehand."""
+    if not isinstance(found, Call) or not all(isinstance(argument, Fixed) for argument in found.arguments):
+        return found
+    value = evaluate(found, {}, 1)
+    if value.unsure is not None:
+        return found
+    return Fixed(values_of(found.type, spread(value.values, 1))[0], found.type, folded=True)
 
 
 def unknown_functions(operand: Operand) -> Iterator[str]:

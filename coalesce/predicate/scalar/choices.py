@@ -1,6 +1,7 @@
 """Functions that choose among their arguments: CASE, coalesce, nullif, greatest, least, nanvl.
 
-What is not chosen does not matter: it may be unsure, as Spark would not have computed it.
+What is not chosen does not matter: it may be unsure, as Spark would not have computed it. Of a choice between NULLs of
+no type nothing matters: that is such a NULL, and Spark looks at no condition.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from coalesce.predicate.scalar.conversion import convert, together
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, unsure_where
 from coalesce.predicate.scalar.folding import chosen
 from coalesce.predicate.scalar.logic import FUNCTIONS as CONDITIONS
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import UNTYPED, Argument, Call, Fixed, Interval, Scalar, are_untyped
 
 Chooser = Callable[[Sequence[Argument], str], Argument | None]
 
@@ -30,12 +31,25 @@ def _case(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """Of condition, value, …, default."""
     if len(arguments) < 3 or len(arguments) % 2 == 0:
         return None
-    values = together((*arguments[1::2], arguments[-1]), time_zone)
+    results = (*arguments[1::2], arguments[-1])
     conditions = [_condition(argument, time_zone) for argument in arguments[:-1:2]]
-    if values is None or None in conditions:
+    if None in conditions:
         return None
-    parts = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair if part is not None]
-    return _called("case", (*parts, values[-1]))
+    if are_untyped(results):
+        return UNTYPED
+    values = together(results, time_zone)
+    if values is None:
+        return None
+    parts: list[Scalar] = []
+    default = values[-1]
+    for condition, value in zip(conditions, values[:-1], strict=True):
+        assert condition is not None  # as was seen above
+        if not isinstance(condition, Fixed):
+            parts += (condition, value)
+        elif condition.value is True:
+            default = value
+            break
+    return _called("case", (*parts, default)) if parts else default
 
 
 def _condition(argument: Argument, time_zone: str) -> Scalar | None:
@@ -51,6 +65,8 @@ def _called(function: str, arguments: tuple[Scalar, ...]) -> Scalar | None:
 
 
 def _coalesce(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    if arguments and are_untyped(arguments):
+        return UNTYPED
     same = together(arguments, time_zone)
     return None if same is None else same[0] if len(same) == 1 else _called("coalesce", same)
 
@@ -72,8 +88,10 @@ def _null_if_equal(arguments: Sequence[Argument], time_zone: str) -> Scalar | No
         return None
     value = arguments[0]
     equal = CONDITIONS["="](arguments, time_zone)
-    if equal is None or isinstance(value, Interval) or value.type is None:
+    if equal is None or isinstance(value, Interval):
         return None
+    if value.type is None:
+        return UNTYPED
     return _case((equal, Fixed(None, value.type), value), time_zone)
 
 
@@ -90,16 +108,19 @@ def _extreme(function: str, arguments: Sequence[Argument], time_zone: str) -> Sc
     types = {a.type for a in arguments if not isinstance(a, Interval)} - {None}
     if len(arguments) < 2 or (STRING in types and len(types) > 1):
         return None
+    if are_untyped(arguments):
+        return UNTYPED
     same = together(arguments, time_zone)
     return None if same is None else _called(function, same)
 
 
 def _nan_or(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """nanvl(value, what to take for NaN), of floats."""
-    types = {a.type for a in arguments if not isinstance(a, Interval)}
+    types = {a.type for a in arguments if not isinstance(a, Interval)} - {None}
     if len(arguments) != 2 or not types <= FLOATING:
         return None
-    same = together(arguments, time_zone)
+    value, other = arguments  # a NULL of no type takes that of the value, and is a double as the value
+    same = together((Fixed(None, DOUBLE) if value == UNTYPED else value, other), time_zone)
     return None if same is None else _called("nanvl", same)
 
 
@@ -111,7 +132,7 @@ def _is_nan(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
         return None
     if (
         value.type not in INTEGRAL_BITS
-        and value.type not in (FLOAT, DOUBLE, STRING)
+        and value.type not in (FLOAT, DOUBLE, STRING, None)
         and not isinstance(value.type, DecimalType)
     ):
         return None

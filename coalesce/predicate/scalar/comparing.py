@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from coalesce.model.columns import Mask, column_from, flags
 from coalesce.model.types import FLOATING
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, sure, united
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, sure, united, unsure_where
 from coalesce.predicate.scalar.nodes import Call
 
 _FEW: Final = 8  # values that are as well compared one by one
@@ -92,9 +92,18 @@ def _in(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     value, others = arguments[0], arguments[1:]
     fixed = [other.values for other in others if _is_fixed(other)]
     if len(fixed) <= _FEW or _floating(call):  # a hash would tell -0.0 from 0.0
-        return _or(call, [_equals(call, value, other) for other in others], count)
+        found = _or(call, [_equals(call, value, other) for other in others], count)
+        listed_null = _floating(call) and not all(one.is_valid for one in fixed)
+        return _unsure_of_nan(value, found, count) if listed_null else found
     compared = [_equals(call, value, other) for other in others if not _is_fixed(other)]
     return _or(call, [*compared, _among(value, fixed, count)], count)
+
+
+def _unsure_of_nan(value: Evaluated, found: Evaluated, count: int) -> Evaluated:
+    """Of NaN that is not found, Spark says NULL to a short list with NULL in it, and FALSE to a long one."""
+    doubtful = flags(spread(pc.is_nan(value.values), count)) & nulls(found.values, count)
+    unsure = doubtful if found.unsure is None else doubtful | found.unsure
+    return unsure_where(found.values, unsure, found.why or "NaN is looked for in a list with NULL in it")
 
 
 def _is_fixed(value: Evaluated) -> bool:

@@ -42,6 +42,9 @@ _WEEKDAYS: Final = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SAT
 def _next(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """next_day with a day of the week that there is: to another, ANSI mode says something else."""
     match arguments:
+        case [argument, Fixed(None, _)]:
+            date = as_date(argument, time_zone)  # on which Spark may fail before it sees the NULL
+            return None if date is None else Call("date_add", (date, Fixed(None, INT32)), DATE)
         case [argument, Fixed(str(name), _)]:
             date = as_date(argument, time_zone)
             wanted = name.strip(" ").upper()

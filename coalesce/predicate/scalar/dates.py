@@ -26,6 +26,7 @@ from coalesce.model.types import (
 from coalesce.predicate.scalar import calendar, date_arithmetic, intervals, temporal_casts, truncation, zones
 from coalesce.predicate.scalar.calendar import Integers, fitting, integers, missing_in
 from coalesce.predicate.scalar.columnar import Kernel, columnar
+from coalesce.predicate.scalar.conversion import convert
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.nodes import Argument, Call, Interval, Scalar
 from coalesce.predicate.scalar.temporal_arguments import as_date, as_days, as_timestamp
@@ -99,19 +100,21 @@ def _of_clock(name: str, arguments: Sequence[Argument], time_zone: str) -> Scala
     return None if shown is None else Call(name, (shown,), INT32, (time_zone,))
 
 
-def _unix(name: str, arguments: Sequence[Argument], _: str) -> Scalar | None:
+def _unix(name: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """unix_date and its like, which take no other type than theirs."""
     wanted, result = (DATE, INT32) if name == "date" else (TIMESTAMP, INT64)
     match arguments:
-        case [argument] if not isinstance(argument, Interval) and argument.type == wanted:
-            return Call(f"unix_{name}", (argument,), result)
+        case [argument] if not isinstance(argument, Interval) and argument.type in (wanted, None):
+            own = convert(argument, wanted, time_zone)
+            return None if own is None else Call(f"unix_{name}", (own,), result)
     return None
 
 
-def _from_unix(name: str, arguments: Sequence[Argument], _: str) -> Scalar | None:
+def _from_unix(name: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     match arguments:
-        case [argument] if not isinstance(argument, Interval) and argument.type in INTEGRAL_BITS:
-            return Call(f"timestamp_{name}", (argument,), TIMESTAMP)
+        case [argument] if not isinstance(argument, Interval) and argument.type in (*INTEGRAL_BITS, None):
+            number = convert(argument, INT64, time_zone) if argument.type is None else argument
+            return None if number is None else Call(f"timestamp_{name}", (number,), TIMESTAMP)
     return None
 
 

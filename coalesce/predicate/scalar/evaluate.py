@@ -9,13 +9,14 @@ because what is not chosen does not matter, as it does not to Spark.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, assert_never
 
+import numpy as np
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
-from coalesce.model.columns import Mask
+from coalesce.model.columns import Mask, flags
 from coalesce.model.values import column_of
-from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, texts
-from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, united
+from coalesce.predicate.scalar import choices, comparing, conversion, dates, numbers, patterns, temporal_casts, texts
+from coalesce.predicate.scalar.evaluated import Datum, Evaluated, nulls, spread, united, unsure_where
 from coalesce.predicate.scalar.nodes import Call, Fixed, Reference, Scalar
 
 Kernel = Callable[[Call, Sequence[Datum], int], Evaluated]
@@ -29,6 +30,10 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     **patterns.KERNELS,
     **texts.KERNELS,
 }
+# Beside a NULL that is the same for every row, Spark's optimizer leaves out what else these would compute and fail on.
+_PROPAGATING: Final = frozenset({"+", "-", "*", "/", "%", "div", "pmod", "=", "<>", "<", "<=", ">", ">="})
+_DIVISIONS: Final = frozenset({"/", "%", "div", "pmod"})  # which look at the divisor first
+_BEYOND: Final = "results beyond this one are in another order"
 CHOOSING: Final[Mapping[str, ChoosingKernel]] = {**choices.KERNELS, **comparing.CHOOSING, **texts.CHOOSING}
 
 
@@ -53,11 +58,21 @@ def apply(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     return _strict(KERNELS[call.function], call, arguments, count)
 
 
+def apply_at_end(call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
+    """The function at an end of a range: unsure also where it goes with its arguments up to there, and not beyond."""
+    found = apply(call, arguments, count)
+    ordered = temporal_casts.is_in_order(call, found.values)
+    if ordered is None:
+        return found
+    beyond = ~flags(spread(ordered, count)) & ~nulls(found.values, count)
+    return unsure_where(found.values, beyond if found.unsure is None else beyond | found.unsure, found.why or _BEYOND)
+
+
 def monotone(call: Call) -> tuple[int, ...] | None:
     """The direction in which the value goes with each argument: 1 rising, -1 falling, 0 where it must be fixed.
 
-    Then the values at both ends of the arguments' ranges bound all values between, if they are sure. None if that is
-    not so.
+    Then the values at both ends of the arguments' ranges (`apply_at_end`) bound all values between, if they are sure.
+    None if that is not so.
     """
     for told in (conversion.monotone, dates.monotone, numbers.monotone, texts.monotone):
         directions = told(call)
@@ -66,9 +81,21 @@ def monotone(call: Call) -> tuple[int, ...] | None:
     return None
 
 
+def _decided_before(call: Call, argument: Evaluated, arguments: Sequence[Evaluated], count: int) -> Mask:
+    """Where the operand that Spark computes first is surely NULL, so that it does not come to this one."""
+    first = arguments[-1 if call.function in _DIVISIONS else 0]
+    if argument is first or call.function not in _PROPAGATING:
+        return np.zeros(count, np.bool_)
+    null = nulls(first.values, count)
+    return null if first.unsure is None else null & ~first.unsure
+
+
 def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: int) -> Evaluated:
     """A kernel that is NULL where an argument is, and says nothing where an argument is unsure."""
-    if any(isinstance(a.values, pa.Scalar) and not a.values.is_valid for a in arguments):
+    nothing = [a for a in arguments if isinstance(a.values, pa.Scalar) and not a.values.is_valid]
+    if any(a.unsure is None for a in nothing) and call.function in _PROPAGATING:
+        return Evaluated(pa.scalar(None, arrow_type(call.type)))
+    if nothing:
         return united(pa.scalar(None, arrow_type(call.type)), arguments)
     computed = kernel(call, [argument.values for argument in arguments], count)
     unsure: Mask | None = computed.unsure
@@ -78,7 +105,8 @@ def _strict(kernel: Kernel, call: Call, arguments: Sequence[Evaluated], count: i
             unsure = unsure & ~nulls(argument.values, count)
     for argument in arguments:  # what fails may do so before another is seen to be NULL
         if argument.unsure is not None:
-            unsure = argument.unsure if unsure is None else unsure | argument.unsure
+            doubt = argument.unsure & ~_decided_before(call, argument, arguments, count)
+            unsure = doubt if unsure is None else unsure | doubt
             why = argument.why
     if unsure is None:
         return computed

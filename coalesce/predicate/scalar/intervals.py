@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from coalesce.model.calendar_text import DAY
-from coalesce.model.types import DATE, INT8, INT16, INT32, TIMESTAMP, TIMESTAMP_NTZ
+from coalesce.model.types import DATE, INT8, INT16, INT32, TEMPORAL, TIMESTAMP, TIMESTAMP_NTZ
 from coalesce.predicate import temporal
 from coalesce.predicate.scalar import calendar, zones
 from coalesce.predicate.scalar.calendar import fitting, integers, missing_in
@@ -28,6 +28,8 @@ def add(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     match arguments:
         case [Interval() as interval, time] | [time, Interval() as interval]:
             return None if isinstance(time, Interval) else _moved(time, interval, time_zone)
+        case [Fixed(None, None), time] | [time, Fixed(None, None)]:
+            return _moved_by_null(time)
         case [one, other]:
             return _days_added("date_add", one, other, time_zone) or _days_added("date_add", other, one, time_zone)
     return None
@@ -61,6 +63,13 @@ def _moved(time: Scalar, interval: Interval, time_zone: str) -> Scalar | None:
     if start is None or start.type not in (TIMESTAMP, TIMESTAMP_NTZ) or zone_of(time_zone) is None:
         return None
     return Call("moved", (start,), start.type, (interval.months, passing, time_zone))
+
+
+def _moved_by_null(time: Argument) -> Scalar | None:
+    """To a NULL of no type beside it, Spark gives that of an interval that may have hours."""
+    if isinstance(time, Interval) or time.type not in TEMPORAL:
+        return None
+    return Fixed(None, TIMESTAMP_NTZ if time.type == TIMESTAMP_NTZ else TIMESTAMP)
 
 
 _NOTHING: Final = Interval(0, 0, 0)

@@ -5,26 +5,40 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from coalesce.model.types import BOOLEAN, FLOATING, INT64, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
+from coalesce.model.types import BOOLEAN, INT64, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
 from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.conversion import compared, convert, together
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar, are_untyped, is_null
 from coalesce.predicate.temporal import fixed_offset
+
+_NEVER_NULL: Final = frozenset({"isnull", "<=>", "isnan"})
+_NULL_IF_ALL_ARE: Final = frozenset({"coalesce", "greatest", "least"})
 
 
 def _compared(operator: str, arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     if len(arguments) != 2:
         return None
-    same = compared(arguments, time_zone)
+    same = compared(_typed(arguments), time_zone)
     if same is None:
         return None
-    if any(_is_constant_to_spark(one, other) or _is_turned(one, other) for one, other in (same, same[::-1])):
+    if any(_is_turned(one, other) for one, other in (same, same[::-1])):
         return None
+    for (one, other), written in ((same, arguments[1]), (same[::-1], arguments[0])):
+        if isinstance(written, Fixed) and not written.folded and _is_constant_to_spark(one, other):
+            return None
     return Call(operator, same, BOOLEAN)
 
 
+def _typed(arguments: Sequence[Argument]) -> Sequence[Argument]:
+    """NULLs that meet nothing but each other are compared as any type, and come to the same in each."""
+    return [Fixed(None, BOOLEAN)] * len(arguments) if are_untyped(arguments) else arguments
+
+
 def _is_constant_to_spark(value: Scalar, fixed: Scalar) -> bool:
-    """Whether Spark may answer without looking, so that NULL < 1e20BD is TRUE: an integer, and a decimal beyond all."""
+    """Whether Spark may answer without looking, so that NULL < 1e20BD is TRUE: an integer, and a decimal beyond all.
+
+    Of a decimal that was computed it does not say so before it looks.
+    """
     if not (isinstance(value, Call) and value.function == "cast" and isinstance(fixed, Fixed)):
         return False
     if value.arguments[0].type not in INTEGRAL_BITS or not isinstance(fixed.value, Decimal):
@@ -46,13 +60,13 @@ def _is_turned(value: Scalar, fixed: Scalar) -> bool:
 
 def _listed(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     """`first IN (others)`: all in one type."""
-    same = together(arguments, time_zone) if len(arguments) > 1 else None
+    same = together(_typed(arguments), time_zone) if len(arguments) > 1 else None
     if same is None:
         return None
+    if is_null(same[0]) or all(is_null(other) for other in same[1:]):
+        return Fixed(None, BOOLEAN, folded=True)
     if any(_is_turned(same[0], other) for other in same[1:]):
         return None
-    if same[0].type in FLOATING and any(isinstance(a, Fixed) and a.value is None for a in same):
-        return None  # of NaN, Spark says NULL to a short list with NULL in it, and FALSE to a long one
     return Call("in", same, BOOLEAN)
 
 
@@ -80,8 +94,18 @@ def _condition(argument: Argument, time_zone: str) -> Scalar | None:
 def _is_null(arguments: Sequence[Argument], _: str) -> Scalar | None:
     match arguments:
         case [argument] if not isinstance(argument, Interval):
-            return Call("isnull", (argument,), BOOLEAN) if argument.type is not None else Fixed(True, BOOLEAN)
+            if argument.type is None:
+                return Fixed(True, BOOLEAN)
+            if _is_never_null(argument):
+                return Fixed(False, BOOLEAN)  # Spark does not compute it, either
+            return Call("isnull", (argument,), BOOLEAN)
     return None
+
+
+def _is_never_null(argument: Scalar) -> bool:
+    if not isinstance(argument, Call) or argument.function not in _NULL_IF_ALL_ARE:
+        return isinstance(argument, Call) and argument.function in _NEVER_NULL
+    return any(isinstance(part, Fixed) and part.value is not None for part in argument.arguments)
 
 
 def _is_not_null(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:

@@ -4,8 +4,9 @@ A `Call` names its function in the words of the kernels (`evaluate.py`), has arg
 takes, and in `settings` what was fixed when it was bound: a unit, a pattern, the session's time zone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from coalesce.model.types import AtomicType, Value
 
@@ -56,6 +57,18 @@ class Interval:
 
 Scalar = Reference | Fixed | Call
 Argument = Scalar | Interval
+
+UNTYPED: Final = Fixed(None, None)  # what Spark calls void: a NULL that takes the type of what it meets
+
+
+def is_null(argument: Argument) -> bool:
+    """Whether it is NULL for every row, with a type or without."""
+    return isinstance(argument, Fixed) and argument.value is None
+
+
+def are_untyped(arguments: Sequence[Argument]) -> bool:
+    """Whether there is nothing but NULLs of no type."""
+    return all(isinstance(argument, Fixed) and argument.type is None for argument in arguments)
 
 
 def references(scalar: Scalar) -> Iterator[Reference]:

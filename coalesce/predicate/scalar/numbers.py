@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Final
@@ -23,7 +24,7 @@ from coalesce.predicate.scalar.conversion import convert, literal_digits
 from coalesce.predicate.scalar.elementwise import TRY, elementwise
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated
 from coalesce.predicate.scalar.folding import made
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar, are_untyped
 
 Chooser = Callable[[Sequence[Argument], str], Argument | None]
 
@@ -40,8 +41,10 @@ def _arithmetic(
         if trying or operator not in _OF_TIMES:
             return None
         return _OF_TIMES[operator](arguments, time_zone)
-    if trying and not all(_is_number(a) for a in arguments):
+    if trying and not all(_is_number(a) or _type(a) is None for a in arguments):
         return None  # with texts, Spark catches more than what fails here
+    if are_untyped(arguments):
+        return Fixed(None, INT64 if operator == "div" else DOUBLE, folded=True)
     promoted = _promoted(arguments, time_zone)
     if promoted is None:
         return None
@@ -116,13 +119,15 @@ def _is_number(argument: Argument) -> bool:
 
 
 def _numeric(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    """The one argument, if it is a number or, as a double, a text that may stand for one."""
+    """The one argument, if it is a number or, as a double, a text that may stand for one, or a NULL of no type."""
     if len(arguments) != 1:
         return None
     (argument,) = arguments
-    if _type(argument) == STRING:
+    if isinstance(argument, Interval):
+        return None
+    if argument.type is None or argument.type == STRING:
         return convert(argument, DOUBLE, time_zone)
-    return argument if not isinstance(argument, Interval) and _is_number(argument) else None
+    return argument if _is_number(argument) else None
 
 
 def _same_type(function: str, arguments: Sequence[Argument], time_zone: str) -> Argument | None:
@@ -132,8 +137,10 @@ def _same_type(function: str, arguments: Sequence[Argument], time_zone: str) -> 
         case [Interval() as interval] if function == "positive":
             return interval
     value = _numeric(arguments, time_zone)
-    if value is None or value.type is None or function == "positive":
+    if value is None or value.type is None:
         return value
+    if function == "positive":
+        return replace(value, folded=True) if isinstance(value, Fixed) else value
     return made(Call(function, (value,), value.type), _one)
 
 
@@ -160,8 +167,12 @@ def _rounded(function: str, arguments: Sequence[Argument], time_zone: str) -> Sc
     scale = 0
     if len(arguments) == 2:
         wanted = arguments[1]
-        if not isinstance(wanted, Fixed) or wanted.type != INT32 or not isinstance(wanted.value, int):
+        if not isinstance(wanted, Fixed) or wanted.type not in (INT32, None):
             return None
+        if wanted.value is None:
+            rounded = _rounded(function, arguments[:1], time_zone)  # which has the type of this
+            return None if rounded is None else Fixed(None, rounded.type, folded=True)
+        assert isinstance(wanted.value, int)
         scale = wanted.value
     if abs(scale) > decimals.MOST:
         return None

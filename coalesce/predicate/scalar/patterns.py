@@ -16,10 +16,11 @@ from coalesce.model.types import BOOLEAN
 from coalesce.predicate.scalar import casing
 from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, spread, sure, unsure_where
-from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar
+from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar, is_null
 from coalesce.predicate.scalar.regular_expressions import compiles, quoted, translated
 from coalesce.predicate.scalar.texts import as_text, cased
 
+_NULL: Final = Fixed(None, BOOLEAN)
 _ANY: Final = 0  # what % stands for, among the parts of a pattern
 _ONE: Final = 1  # and _
 _LONGEST: Final = 1000  # Java's search recurses into groups, and fails on a text that is too long for that
@@ -40,7 +41,11 @@ def _ilike(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
 def _bound_like(arguments: Sequence[Argument], time_zone: str, *, ignore_case: bool) -> Scalar | None:
     pattern = _fixed_text(arguments, 1)
     escape = _fixed_text(arguments, 2) if len(arguments) == 3 else "\\"
-    if len(arguments) not in (2, 3) or pattern is None or escape is None or len(escape) != 1:
+    if len(arguments) not in (2, 3) or escape is None or len(escape) != 1:
+        return None
+    if _is_null(arguments[:2], time_zone):
+        return _NULL
+    if pattern is None:
         return None
     text = as_text(arguments[0], time_zone)
     if text is None:
@@ -56,6 +61,11 @@ def _bound_like(arguments: Sequence[Argument], time_zone: str, *, ignore_case: b
     if settings is None or (settings[0] == "matches" and not compiles(settings[1])):
         return None
     return Call("like", (text,), BOOLEAN, settings)
+
+
+def _is_null(arguments: Sequence[Argument], time_zone: str) -> bool:
+    """Whether the text or the pattern is NULL, and the other one could be what it has to be."""
+    return any(map(is_null, arguments)) and all(as_text(argument, time_zone) is not None for argument in arguments)
 
 
 def _fixed_text(arguments: Sequence[Argument], index: int) -> str | None:
@@ -120,6 +130,8 @@ def _matches_like(call: Call, arguments: Sequence[Datum], _: int) -> Evaluated:
 
 
 def _rlike(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
+    if len(arguments) == 2 and _is_null(arguments, time_zone):
+        return _NULL
     pattern = _fixed_text(arguments, 1)
     if len(arguments) != 2 or pattern is None or isinstance(arguments[0], Interval):
         return None

@@ -1,7 +1,8 @@
 """CAST to and from DATE, TIMESTAMP and TIMESTAMP_NTZ, as Spark does it in the session's time zone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from coalesce.model.types import (
 )
 from coalesce.predicate import temporal
 from coalesce.predicate.scalar import zones
-from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in, multiplied
+from coalesce.predicate.scalar.calendar import Integers, column, fitting, integers, missing_in, multiplied, years_of
 from coalesce.predicate.scalar.columnar import Kernel, columnar
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, sure, unsure_where
 from coalesce.predicate.scalar.folding import made
@@ -30,8 +31,10 @@ from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Sca
 from coalesce.predicate.scalar.temporal_texts import WHY, Clock, read_date, read_timestamp
 from coalesce.predicate.scalar.zones import UTC_ZONE, Zone, zone_of
 
-_FIRST_PRINTED: Final = -719_162 * DAY  # 0001-01-01
-_AFTER_PRINTED: Final = 2_932_897 * DAY  # 10000-01-01
+_FIRST_PLAIN: Final = -719_162  # 0001-01-01, the first day that Arrow writes as Spark does
+_AFTER_PLAIN: Final = 2_932_897  # 10000-01-01
+_CYCLE: Final = 146_097  # days in 400 years, after which the calendar repeats itself
+_SIGNS: Final = pa.array(["", "-", "+"])  # before a year that has four digits, one before the year 0, and a longer one
 _CANONICAL: Final = (
     r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?\z"  # what Arrow reads, too
 )
@@ -108,16 +111,44 @@ def _changed(source: AtomicType | None, target: AtomicType, values: Integers, zo
 def _printed(source: AtomicType | None, values: Integers, missing: Mask, zone: Zone) -> Evaluated:
     """As `2026-05-17` or `2026-05-17 08:30:00.125`, with no more digits than needed."""
     wall, unsure = zone.wall(values) if source == TIMESTAMP else (values, np.zeros(len(values), np.bool_))
-    if source == DATE:
-        wall = np.where(np.abs(values) < _AFTER_PRINTED // DAY, values, _AFTER_PRINTED // DAY) * DAY
-    far = (wall < _FIRST_PRINTED) | (wall >= _AFTER_PRINTED)
-    unsure = (unsure | far) & ~missing
-    wall = np.where(far, 0, wall)
-    why = "the year is not one of 1 to 9999, or " + zones.WHY
-    if source == DATE:
-        return unsure_where(column(DATE, wall // DAY, missing).cast(pa.string()), unsure, why)
-    texts = column(TIMESTAMP_NTZ, wall, missing).cast(pa.string())  # with six digits
-    return unsure_where(pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), "."), unsure, why)
+    days = values if source == DATE else wall // DAY
+    texts = _with_years(days, missing, partial(_in_plain_years, None if source == DATE else wall % DAY, missing))
+    return unsure_where(texts, unsure & ~missing, zones.WHY)
+
+
+def _in_plain_years(micros: Integers | None, missing: Mask, days: Integers) -> pa.Array:
+    """Days, and times of day if there are any, as Arrow writes them: as Spark does, if the years have four digits."""
+    if micros is None:
+        return column(DATE, days, missing).cast(pa.string())
+    texts = column(TIMESTAMP_NTZ, days * DAY + micros, missing).cast(pa.string())  # with six digits
+    return pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
+
+
+def _with_years(days: Integers, missing: Mask, write: Callable[[Integers], pa.Array]) -> pa.Array:
+    """What is written of days in any year: that of the same day 400 years on or back, again and again, and its year.
+
+    Spark writes `-0001-12-31`, `0000-01-01` and `+10000-01-01`.
+    """
+    far = ((days < _FIRST_PLAIN) | (days >= _AFTER_PLAIN)) & ~missing
+    if not bool(far.any()):
+        return write(days)
+    years = years_of(days)
+    texts = write(np.where(far, days - (years // 400 - 5) * _CYCLE, days))
+    signs = _SIGNS.take(column_from((years < 0) + 2 * (years > 9999)))
+    digits = pc.utf8_lpad(column_from(np.abs(years)).cast(pa.string()), 4, "0")
+    rest = pc.utf8_slice_codeunits(texts, 4)
+    joined = pc.binary_join_element_wise(signs, digits, rest, pa.scalar("", pa.string()))
+    return pc.if_else(column_from(far), joined, texts)
+
+
+def is_in_order(call: Call, found: Datum) -> "Datum | None":
+    """Where what comes of a call is in the order of what it is made of; None if that is so wherever `monotone` says it.
+
+    As text, dates are in their order while their years have four digits: beyond, `+10000` comes before `0001`.
+    """
+    if call.function not in KERNELS or call.type != STRING:
+        return None
+    return pc.match_substring_regex(found, r"\A[0-9]")
 
 
 def _from_text(call: Call, values: Datum, count: int, zone: Zone) -> Evaluated:
@@ -191,7 +222,10 @@ KERNELS: Final[Mapping[str, Kernel]] = {"cast_temporal": columnar(_cast), "try_c
 
 
 def monotone(call: Call) -> tuple[int, ...] | None:
-    """Which way the result goes with the argument: with it, if clocks are never set back, and None if text is read."""
+    """Which way the result goes with the argument: with it, if clocks are never set back, and None if text is read.
+
+    What becomes text does so where `is_in_order` holds at both ends.
+    """
     if call.function not in KERNELS or call.arguments[0].type == STRING:
         return None
     plain = TIMESTAMP not in (call.arguments[0].type, call.type) or call.type in (*INTEGRAL_BITS, DOUBLE)

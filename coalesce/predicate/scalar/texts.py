@@ -119,9 +119,12 @@ def _concat_ws(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
 
 
 def _located(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
-    """locate(what, text, from): Spark's answer to a NULL `from` is 0, so it has to be a number that is there to see."""
+    """locate(what, text, from): Spark's answer to a NULL `from` is 0, so it has to be there to see."""
     match arguments:
-        case [_, _, start] if not isinstance(start, Fixed) or start.value is None:
+        case [what, text, Fixed(None, _)]:
+            known = None not in (as_text(what, time_zone), as_text(text, time_zone))
+            return Fixed(0, INT32, folded=True) if known else None
+        case [_, _, start] if not isinstance(start, Fixed):
             return None
     return _bound("locate", (STRING, STRING, INT32), INT32, arguments, time_zone, (_ONE,))
 

@@ -42,6 +42,8 @@ def _unit(written: str) -> str | None:
 
 def _date_trunc(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     match arguments:
+        case [Fixed(None, _), argument]:
+            return None if as_instant(argument, time_zone) is None else Fixed(None, TIMESTAMP)
         case [Fixed(str(written), _), argument]:
             unit, instant = _unit(written), as_instant(argument, time_zone)
             if unit is None or instant is None:
@@ -54,6 +56,8 @@ def _date_trunc(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
 
 def _trunc(arguments: Sequence[Argument], time_zone: str) -> Scalar | None:
     match arguments:
+        case [argument, Fixed(None, _)]:
+            return None if as_date(argument, time_zone) is None else Fixed(None, DATE)
         case [argument, Fixed(str(written), _)]:
             unit, date = _unit(written), as_date(argument, time_zone)
             if unit is None or date is None:

@@ -3,7 +3,7 @@
 sqlglot is asked for the structure alone. Literals are read by `literals.py` before it sees the text, because to it the
 sign of `-128Y` is no part of the number; a literal reaches it as the text '#3', which stands for the third. And
 functions keep the names they were written by: what they mean is for `scalar/catalogue.py` to say, where sqlglot would
-make `year(to_date(dt))` of `year(dt)`.
+make `year(to_date(dt))` of `year(dt)`. Nor may it leave out the plus of `+ a`, which makes a number of a text.
 
 Where sqlglot and Spark do not agree how far an operator reaches, the answer is None, as for all that has no name here.
 """
@@ -11,7 +11,7 @@ Where sqlglot and Spark do not agree how far an operator reaches, the answer is 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from sqlglot import exp, parse_one
+from sqlglot import TokenType, exp, parse_one
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
@@ -34,6 +34,10 @@ class _Structure(Spark):
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _KEPT
+        }
+        UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **Spark.Parser.UNARY_PARSERS,
+            TokenType.PLUS: lambda self: exp.Anonymous(this="positive", expressions=[self._parse_unary()]),
         }
         STRICT_CAST = True
 

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coalesce.model.types import DATE, STRING, TIMESTAMP, AtomicType
+from coalesce.model.schema import Schema
+from coalesce.model.types import DATE, INT32, INT64, STRING, TIMESTAMP, AtomicType, Field
 from coalesce.predicate.expr import Calculation, Column
 from coalesce.predicate.scalar import dates, temporal_casts
 from coalesce.predicate.scalar.catalogue import bind_operand
@@ -116,6 +117,53 @@ def test_times_are_read_the_same_many_at_once_and_one_by_one() -> None:
     assert one_by_one.unsure is not None
     assert np.flatnonzero(one_by_one.unsure).tolist() == [1000]
     assert spread(one_by_one.values, 1001)[:1000].equals(spread(at_once.values, 1000))
+
+
+FAR = {
+    "-5877641-06-23": -(2**31),
+    "-12345-01-01": -5_228_446,
+    "-0001-12-31": -719_529,
+    "0000-01-01": -719_528,
+    "0000-02-29": -719_469,
+    "0001-01-01": -719_162,
+    "2026-05-17": 20_590,
+    "9999-12-31": 2_932_896,
+    "+10000-01-01": 2_932_897,
+    "+12345-01-01": 3_789_391,
+    "+5881580-07-11": 2**31 - 1,
+}
+
+
+def test_any_year_is_written_as_spark_writes_it() -> None:
+    """With a sign where it has more than four digits, or lies before the year 0; and read again."""
+    days = pa.array([*FAR.values(), None], pa.int32()).cast(pa.date32())
+    cast = temporal_casts.convert_temporal(Reference(1, "c", DATE), STRING, "UTC")
+    assert cast is not None
+    written = evaluate(cast, {1: days}, len(days))
+    assert written.unsure is None
+    assert spread(written.values, len(days)).to_pylist() == [*FAR, None]
+    back = temporal_casts.convert_temporal(Reference(1, "c", STRING), DATE, "UTC")
+    assert back is not None
+    assert spread(evaluate(back, {1: written.values}, len(days)).values, len(days)).equals(days)
+
+
+def test_times_of_any_year_are_written_as_spark_writes_them(spark: "SparkSession") -> None:
+    """Dates, clocks, and instants in zones whose clocks are known for all years."""
+    numbers = [*FAR.values(), *(day * 293 for day in range(-20, 20)), None]
+    micros = [None if n is None else n * 4_000_000_007 + 5_000 for n in numbers]
+    schema = Schema((Field(id=1, name="n", type=INT32), Field(id=2, name="m", type=INT64)))
+    far = Rows.of(spark, schema, pa.table([pa.array(numbers, pa.int32()), pa.array(micros, pa.int64())], ["n", "m"]))
+    texts = [
+        "CAST(date_from_unix_date(n) AS STRING)",
+        "CAST(timestamp_micros(m) AS STRING)",
+        "CAST(CAST(timestamp_micros(m) AS TIMESTAMP_NTZ) AS STRING)",
+        "CAST(timestamp_micros(9223372036854775807L - n) AS STRING)",
+        "CAST(date_add(DATE '9999-12-31', n % 400) AS STRING) LIKE '+%'",
+    ]
+    result = compare(spark, far, texts, ("UTC", "+05:30", "America/New_York"))
+    assert not result.wrong, "\n".join(result.wrong[:20])
+    assert not result.opaque
+    assert result.compared > 1_000
 
 
 FIELDS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear", "last_day")
