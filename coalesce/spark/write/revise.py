@@ -28,7 +28,7 @@ from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import nullable
 from coalesce.spark.write.assigned import Assigned, Name
-from coalesce.spark.write.concerned import concerned
+from coalesce.spark.write.concerned import Source, concerned
 from coalesce.spark.write.conform import name_of
 from coalesce.spark.write.few import FewRows
 from coalesce.spark.write.found import FILE, GOES, ROW, FoundFrame, Search, collect
@@ -91,13 +91,13 @@ class FrameRevision:
     read: Callable[[SparkSession, Snapshot], DataFrame]
     here: Here
     tag: str = field(default_factory=lambda: uuid4().hex)
-    _computed: list[DataFrame] = field(default_factory=list)  # the source, once it is
+    _computed: list[Source] = field(default_factory=list)  # the source, once it is
 
     @cached_property
     def _session(self) -> SparkSession:
         return own_session(self.spark, EVERY_ROW)
 
-    def _source(self, snapshot: Snapshot) -> DataFrame | None:
+    def _source(self, snapshot: Snapshot) -> Source | None:
         """The source's rows, computed once: what is looked for, found and written has to be the same.
 
         Few of them are brought here: then Spark knows how few they are.
@@ -112,7 +112,7 @@ class FrameRevision:
         else:
             here = self._session.createDataFrame(rows, nullable(own.schema))
             own = DataFrame(jvm(self._session).coalesce.spark.Attributes.of(own._jdf, here._jdf), self._session)
-        self._computed.append(own.select("*", F.lit(True).alias(self._named("source"))))
+        self._computed.append(Source(own.select("*", F.lit(True).alias(self._named("source"))), rows))
         return self._computed[0]
 
     def _named(self, name: str) -> str:
@@ -137,7 +137,7 @@ class FrameRevision:
                 frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
         else:
             with self._in_its_words(snapshot):
-                frame = target.join(source, changes.on, "inner")
+                frame = target.join(source.frame, changes.on, "inner")
         found = concerned(frame, source, snapshot.version)
         return normalize(And(tuple(found))) if found else TRUE
 
@@ -198,7 +198,7 @@ class FrameRevision:
         if source is None:
             joined = target.withColumn(self._named("source"), F.lit(None).cast("boolean"))
         else:
-            joined = target.join(source, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
+            joined = target.join(source.frame, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
         action = F.col(self._named("action"))
         ready = changes.ready(joined)
         judged = ready.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
