@@ -24,6 +24,7 @@ from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.names import quoted
 from coalesce.predicate.normalize import normalize
 from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
+from coalesce.spark.jvm.frames import Marks, exactly, selected
 from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import nullable
@@ -112,7 +113,7 @@ class FrameRevision:
         else:
             here = self._session.createDataFrame(rows, nullable(own.schema))
             own = DataFrame(jvm(self._session).coalesce.spark.Attributes.of(own._jdf, here._jdf), self._session)
-        self._computed.append(Source(own.select("*", F.lit(True).alias(self._named("source"))), rows))
+        self._computed.append(Source(selected(own, ["*", f"true AS {self._named('source')}"]), rows))
         return self._computed[0]
 
     def _named(self, name: str) -> str:
@@ -157,7 +158,7 @@ class FrameRevision:
         rows = self.read(self._session, snapshot)
         if predicate != TRUE:
             rows = rows.filter(condition(self._session, predicate))
-        metadata, schema = rows.metadataColumn("_metadata"), snapshot.version.schema
+        schema = snapshot.version.schema
         if self.changes.columns not in (None, schema.names):
             raise CommitConflict("the table has other columns by now than the statement was made for; run it again.")
         if self.changes.version not in (None, snapshot.version.number):
@@ -165,13 +166,16 @@ class FrameRevision:
                 f"the statement reads the table itself, at version {self.changes.version}, and that is not the newest "
                 "any more; run it again."
             )
-        columns = [F.col(quoted(f.name)) for f in schema]
+        columns = [exactly(f.name) for f in schema]
         file, row = self._named("file"), self._named("row")
-        places = (metadata.getField("file_path").alias(file), metadata.getField("row_index").alias(row))
-        shown = self.changes.shown(rows.select(*columns, *places))
-        own = [column.alias(self._named(name_of(f))) for f, column in zip(schema, columns, strict=True)]
+        marks = Marks()
+        metadata = rows.metadataColumn("_metadata")
+        known = ((file, "file_path"), (row, "row_index"))
+        places = [f"{marks.put(metadata.getField(member))} AS {name}" for name, member in known]
+        shown = self.changes.shown(selected(rows, [*columns, *places], marks))
+        own = [f"{column} AS {self._named(name_of(f))}" for f, column in zip(schema, columns, strict=True)]
         # What has an alias of its own is none of the columns that `t.*` means.
-        return shown.select(*columns, *(F.col(name).alias(name) for name in (file, row)), *own)
+        return selected(shown, [*columns, *(f"{name} AS {name}" for name in (file, row)), *own])
 
     @contextmanager
     def _in_its_words(self, snapshot: Snapshot) -> Iterator[None]:
@@ -196,46 +200,51 @@ class FrameRevision:
         changes, source, version = self.changes, self._source(snapshot), snapshot.version
         target = self._target(snapshot, predicate)
         if source is None:
-            joined = target.withColumn(self._named("source"), F.lit(None).cast("boolean"))
+            joined = selected(target, ["*", f"CAST(NULL AS BOOLEAN) AS {self._named('source')}"])
         else:
             joined = target.join(source.frame, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
-        action = F.col(self._named("action"))
-        ready = changes.ready(joined)
-        judged = ready.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
+        action, marks = self._named("action"), Marks()
+        ready = selected(changes.ready(joined), ["*", f"{self._action(marks)} AS {action}"], marks)
+        judged = ready.filter(f"{action} IS NOT NULL")
         given = [_listed(change.values, version.schema) for change in changes.all]
-        assigned = Assigned(judged, version.schema, given, self._is_new, self._own)
-        goes = [number for number, change in enumerate(changes.all) if change.values is None]
-        return judged.select(
-            F.col(self._named("file")).alias(FILE),
-            F.col(self._named("row")).alias(ROW),
-            (action.isin(goes) if goes else F.lit(False)).alias(GOES),
-            *(assigned.value(f, action).alias(name_of(f)) for f in version.schema),
-            *(self._own(f).alias(f"o{f.id}") for f in sources_of(version)),
-        )
+        assigned, marks = Assigned(judged, version.schema, given, self._is_new, self._own), Marks()
+        goes = ", ".join(str(number) for number, change in enumerate(changes.all) if change.values is None)
+        own = {f.id: self._named(name_of(f)) for f in version.schema}
+        columns = [
+            f"{self._named('file')} AS {exactly(FILE)}",
+            f"{self._named('row')} AS {exactly(ROW)}",
+            f"{f'{action} IN ({goes})' if goes else 'false'} AS {exactly(GOES)}",
+            *(f"{assigned.value(f, own[f.id], action, marks)} AS {name_of(f)}" for f in version.schema),
+            *(f"{own[f.id]} AS o{f.id}" for f in sources_of(version)),
+        ]
+        return selected(judged, columns, marks)
 
     def _is_new(self, number: int) -> bool:
         """Whether the clause of this number makes new rows."""
         first = len(self.changes.matched)
         return first <= number < first + len(self.changes.not_matched)
 
-    def _action(self) -> Column:
-        """The number of the clause that is carried out on a row, or NULL."""
+    def _action(self, marks: Marks) -> str:
+        """The number of the clause that is carried out on a row, or NULL, as SQL."""
         changes = self.changes
         first = len(changes.matched)
-        is_target, is_source = (F.col(self._named(name)).isNotNull() for name in ("row", "source"))
+        row, source = self._named("row"), self._named("source")
         kinds = (
-            (is_target & is_source, changes.matched, 0),
-            (~is_target, changes.not_matched, first),
-            (is_target & ~is_source, changes.by_source, first + len(changes.not_matched)),
+            (f"{row} IS NOT NULL AND {source} IS NOT NULL", changes.matched, 0),
+            (f"{row} IS NULL", changes.not_matched, first),
+            (f"{row} IS NOT NULL AND {source} IS NULL", changes.by_source, first + len(changes.not_matched)),
         )
-        action = F.lit(None).cast("int")
+        nothing = "CAST(NULL AS INT)"
+        action = nothing
         for is_kind, clauses, begin in kinds:
-            chosen = F.lit(None).cast("int")
+            chosen = nothing
             for number, change in reversed([*enumerate(clauses, begin)]):
-                own = F.lit(number)
-                chosen = own if change.condition is None else F.when(change.condition, own).otherwise(chosen)
+                own = str(number)
+                if change.condition is not None:
+                    own = f"CASE WHEN {marks.put(change.condition)} THEN {number} ELSE {chosen} END"
+                chosen = own
             if clauses:
-                action = F.when(is_kind, chosen).otherwise(action)
+                action = f"CASE WHEN {is_kind} THEN {chosen} ELSE {action} END"
         return action
 
 
