@@ -14,15 +14,17 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import FLOATING, AtomicType, Field, Value
 from coalesce.model.values import order_key, values_of
 from coalesce.model.version import Version
-from coalesce.predicate.expr import Bound, InRange, InSet
-from coalesce.predicate.normalize import has_opaque
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.predicate.expr import And, Bound, InRange, InSet
+from coalesce.predicate.normalize import conjuncts, has_opaque, normalize
 from coalesce.predicate.scalar.nodes import Reference
-from coalesce.spark.jvm.catalyst import jvm
+from coalesce.spark.jvm.catalyst import java_class
 from coalesce.spark.jvm.collected import collected
 from coalesce.spark.translate.condition import bound_from
 from coalesce.spark.translate.schema import spark_type
 
 _LISTED: Final = 1_000  # values that a predicate lists; of more it has the least and the greatest
+_TOLD: Final = 50  # values that are listed to a scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def concerned(frame: DataFrame, source: Source | None, version: Version) -> list
     That is a filter of the table's rows, or a join of them with a `source`.
     """
     schema = version.schema
-    found: Any = jvm(frame.sparkSession).coalesce.spark.Concerned.of(frame._jdf)
+    found: Any = java_class(frame.sparkSession, "coalesce.spark.Concerned").of(frame._jdf)
     described = json.loads(found.described())
     bounds = [bound_from(zoned, schema) for zoned in described["filters"]]
     told = [bound for bound in bounds if bound is not None and not has_opaque(bound)]
@@ -54,6 +56,25 @@ def concerned(frame: DataFrame, source: Source | None, version: Version) -> list
     computed = [(field, Column(found.value(number))) for field, number, place in equal if place < 0]
     told += [_among_rows(field, values) for field, values in here]
     return [*told, *_among(source.frame, computed)] if computed else told
+
+
+def scanned(plan: Plan) -> Bound:
+    """What a scan is told of the rows, where a join looks at each of them after it: the plan's files, in fewer words.
+
+    A long list of values is parsed by Spark, and once more for each question of the scan. Its ends do, unless they
+    would keep files that the list does not.
+    """
+    parts = [_ends(part) if isinstance(part, InSet) else part for part in conjuncts(plan.predicate)]
+    shorter = normalize(And(tuple(parts))) if parts else plan.predicate
+    if shorter == plan.predicate or make_plan(plan.version, shorter, plan.load).file_count > plan.file_count:
+        return plan.predicate
+    return shorter
+
+
+def _ends(listed: InSet) -> Bound:
+    if len(listed.values) <= _TOLD or listed.column.type in FLOATING:
+        return listed
+    return InRange(listed.column, listed.values[0], True, listed.values[-1], True)
 
 
 def _is_comparable(field: Field, schema: Schema) -> bool:

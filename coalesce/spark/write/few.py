@@ -82,6 +82,10 @@ class FewRows:
         rows = self._within(self.frame.limit(most + 1), most + 1)
         return rows if rows is not None and rows.num_rows <= most else None
 
+    def no_more_than(self, count: int) -> pa.Table | None:
+        """All of the rows, which are known to be no more than these, if that are few; Spark's estimate is not asked."""
+        return self._within(self.frame, count) if self._is_possible(count) else None
+
     def counted(self, count: int) -> pa.Table | None:
         """All of the rows, if so many of them are few."""
         if not self._is_possible(count):

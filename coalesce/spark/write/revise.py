@@ -23,13 +23,13 @@ from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.names import quoted
 from coalesce.predicate.normalize import normalize
-from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
+from coalesce.spark.jvm.catalyst import in_session, java_class, own_session
 from coalesce.spark.jvm.frames import Marks, exactly, selected
 from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import nullable
 from coalesce.spark.write.assigned import Assigned, Name
-from coalesce.spark.write.concerned import Source, concerned
+from coalesce.spark.write.concerned import Source, concerned, scanned
 from coalesce.spark.write.conform import name_of
 from coalesce.spark.write.few import FewRows
 from coalesce.spark.write.found import FILE, GOES, ROW, FoundFrame, Search, collect
@@ -93,6 +93,7 @@ class FrameRevision:
     here: Here
     tag: str = field(default_factory=lambda: uuid4().hex)
     _computed: list[Source] = field(default_factory=list)  # the source, once it is
+    _read: dict[str, DataFrame] = field(default_factory=dict)  # the rows of the version that was read last, by commit
 
     @cached_property
     def _session(self) -> SparkSession:
@@ -112,7 +113,8 @@ class FrameRevision:
             own = own.localCheckpoint()
         else:
             here = self._session.createDataFrame(rows, nullable(own.schema))
-            own = DataFrame(jvm(self._session).coalesce.spark.Attributes.of(own._jdf, here._jdf), self._session)
+            attributes = java_class(self._session, "coalesce.spark.Attributes")
+            own = DataFrame(attributes.of(own._jdf, here._jdf), self._session)
         self._computed.append(Source(selected(own, ["*", f"true AS {self._named('source')}"]), rows))
         return self._computed[0]
 
@@ -146,16 +148,27 @@ class FrameRevision:
     def find(self, snapshot: Snapshot, plan: Plan) -> Found:
         """The rows that change, and what becomes of them."""
         with self._in_its_words(snapshot):
-            frame = self._acted(snapshot, plan.predicate)
+            frame = self._acted(snapshot, plan.predicate if self.changes.source is None else scanned(plan))
         few = FewRows(snapshot, frame, self.here.write)
-        rows = few.at_first() if self.changes.source is None else few.up_to(_FEW_ROWS)
+        if self.changes.source is not None:
+            rows = few.up_to(_FEW_ROWS)
+        else:  # each row of the plan's files is found once at most
+            rows = few.no_more_than(plan.rows) if plan.rows <= _FEW_ROWS else few.at_first()
         twice = self.changes.may_match_twice
         search = Search(self._session, snapshot, plan, self.here, twice)
         return FoundFrame(search, frame.localCheckpoint()) if rows is None else collect(search, rows)
 
+    def _rows(self, snapshot: Snapshot) -> DataFrame:
+        """The rows of the table, which are looked at twice."""
+        commit = snapshot.version.commit_id
+        if commit not in self._read:
+            self._read.clear()
+            self._read[commit] = self.read(self._session, snapshot)
+        return self._read[commit]
+
     def _target(self, snapshot: Snapshot, predicate: Bound) -> DataFrame:
         """The rows of the table as the clauses see them, and beside that with their places and once more by field."""
-        rows = self.read(self._session, snapshot)
+        rows = self._rows(snapshot)
         if predicate != TRUE:
             rows = rows.filter(condition(self._session, predicate))
         schema = snapshot.version.schema
