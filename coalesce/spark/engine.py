@@ -109,7 +109,7 @@ class SparkEngine:
 
     def last_scan(self, snapshot: Snapshot) -> Report | None:
         """What the last scan of the table has read and why."""
-        return last_scan(snapshot)
+        return last_scan(self.spark, snapshot)
 
     @property
     def _has_no_executors(self) -> bool:

@@ -66,8 +66,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="statement: a condition that is NULL holds",
         file="coalesce/spark/write/revise.py",
-        old="F.when(change.condition, own).otherwise(chosen)",
-        new="F.when(F.coalesce(change.condition, F.lit(True)), own).otherwise(chosen)",
+        old="CASE WHEN {marks.put(change.condition)} THEN",
+        new="CASE WHEN coalesce({marks.put(change.condition)}, true) THEN",
         tests=(f"{STATEMENTS}::test_a_condition_that_is_null_does_not_hold",),
         seen="an UPDATE takes rows whose column is NULL",
     ),

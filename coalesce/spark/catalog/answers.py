@@ -20,7 +20,7 @@ from coalesce.spark.catalog.warehouse import NotThere, Taken, Warehouse, answere
 from coalesce.spark.commands.create import described
 from coalesce.spark.commands.save import created
 from coalesce.spark.jvm.hadoop import Hadoop
-from coalesce.spark.source.versions import storage_at
+from coalesce.spark.source.versions import remember, storage_at
 from coalesce.spark.translate.options import read_options
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table
@@ -66,6 +66,8 @@ def _load(question: Question, warehouse: Warehouse, spark: SparkSession) -> Answ
             "location": found[0],
             "properties": dict(table.state.properties),
             "version": version,
+            "newest": table.version if version is None else None,
+            "key": remember(storage_at(found[0], spark), table.state).key,
         }
     if _is_metadata(parts, warehouse):
         place = warehouse.table(parts[:-1])

@@ -1,5 +1,7 @@
 """DELETE FROM, UPDATE and MERGE INTO, as Spark has analysed them."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,7 +37,7 @@ def _deleted(table: Table, statement: Any) -> bool:
     conditions = statement.conditions()
     if conditions is None:
         return False
-    bounds = [bound_from(zoned, table.schema) for zoned in conditions]
+    bounds = [bound_from(zoned, table.schema) for zoned in json.loads(conditions)]
     told = [bound for bound in bounds if bound is not None and is_plain(bound)]
     if len(told) < len(bounds):
         return False
@@ -45,31 +47,31 @@ def _deleted(table: Table, statement: Any) -> bool:
 
 def _changes(spark: SparkSession, statement: Any) -> Changes:
     source, on = statement.source(), statement.on()
+    described = json.loads(statement.described())
+    clauses = {
+        kind: tuple(_change(statement, clause) for clause in described[kind])
+        for kind in ("matched", "not_matched", "by_source")
+    }
     return Changes(
         source=None if source is None else DataFrame(source, spark),
         on=None if on is None else Column(on),
-        matched=_clauses(statement, "matched"),
-        not_matched=_clauses(statement, "not_matched"),
-        by_source=_clauses(statement, "by_source"),
+        **clauses,
         shown=lambda frame: DataFrame(statement.shown(frame._jdf), frame.sparkSession),
         ready=lambda frame: DataFrame(statement.ready(frame._jdf), frame.sparkSession),
-        columns=tuple(statement.names()),
-        version=statement.version() if statement.readsItself() else None,
+        columns=tuple(described["names"]),
+        version=statement.version() if described["readsItself"] else None,
     )
 
 
-def _clauses(statement: Any, kind: str) -> tuple[Change, ...]:
-    return tuple(_change(*clause) for clause in statement.clauses(kind))
-
-
-def _change(condition: Any, names: Any, values: Any) -> Change:
-    when = None if condition is None else Column(condition)
-    if names is None:
+def _change(statement: Any, clause: Mapping[str, Any]) -> Change:
+    condition = clause["condition"]
+    when = None if condition is None else Column(statement.given(condition))
+    if "names" not in clause:
         return Change(when, None)
     given: dict[Name, Column] = {}
-    for parts, value in zip(names, values, strict=True):
+    for parts, value in zip(clause["names"], clause["values"], strict=True):
         name = tuple(parts)
         if name in given:
             raise CoalesceError(f"column {dotted(name)!r} is assigned two values; assign one.")
-        given[name] = Column(value)
+        given[name] = Column(statement.given(value))
     return Change(when, given)

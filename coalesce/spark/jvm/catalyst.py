@@ -34,7 +34,8 @@ def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSess
 def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """The same rows, computed in another session of the same JVM: the plan is analysed already and stays as it is."""
     analyzed = frame._jdf.queryExecution().analyzed()
-    dataset = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, analyzed)
+    datasets = java_class(session, "org.apache.spark.sql.classic.Dataset")
+    dataset = datasets.ofRows(session._jsparkSession, analyzed)
     return DataFrame(dataset, session)
 
 
@@ -52,6 +53,11 @@ def hadoop_configuration(session: SparkSession) -> Any:
 def jvm(session: SparkSession) -> Any:
     """The gateway's view of the driver's JVM."""
     return session.sparkContext._jvm
+
+
+def java_class(session: SparkSession, name: str) -> Any:
+    """A Java class by its whole name. Word by word, as Py4J lets one write it, each word is a call."""
+    return getattr(jvm(session), name)
 
 
 # --- expressions -------------------------------------------------------------------------------------------------

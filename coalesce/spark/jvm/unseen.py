@@ -47,7 +47,7 @@ def unseen() -> Iterator[None]:
     context = SparkContext._active_spark_context
     assert context is not None  # whoever works in Spark has started it
     java: Any = context._jvm
-    sessions = java.org.apache.spark.sql.classic.SparkSession
+    sessions = getattr(java, "org.apache.spark.sql.classic.SparkSession")  # by word it would be a call for each
     active, in_python = sessions.getActiveSession(), SparkSession._activeSession
     try:
         with without_call_sites():

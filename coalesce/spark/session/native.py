@@ -6,7 +6,7 @@ When Spark needs to know something of a table, Java classes call back to this pr
 import json
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
@@ -76,7 +76,7 @@ class _PythonEnd:
 
 
 def _resolve(question: dict[str, Any], session: Any) -> str:
-    spark = _session(session)
+    spark = _session_if_asked(session)
     if question["options"].get(CREATE) == COLUMNS and "schema" in question:
         create_if_absent(spark, question["table"], question["schema"], question["options"])
     return queries.resolve(question, spark)
@@ -143,7 +143,7 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "save": _save,
     "columns": _of_session(_columns),
     "truncate": _of_session(_truncate),
-    "catalog": _of_session(answers.answer),
+    "catalog": lambda question, session: answers.answer(question, _session_if_asked(session)),
     "write": _write,
     "stage": _stage,
     "metadata": lambda question, taker: metadata_tables.rows(question, _session(taker.session()), taker),
@@ -158,6 +158,26 @@ _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "stream sink": _of_session(sink.check),
     "stream batch": lambda question, dataset: sink.write(question, _frame(dataset)),
 }
+
+
+class _Later:
+    """A session that Java names, which is made Python's when something is asked of it: that takes five calls.
+
+    Most questions about a table need none of it, and every query asks some.
+    """
+
+    def __init__(self, java_session: Any) -> None:
+        self._jsparkSession = java_session
+
+    def __getattr__(self, name: str) -> Any:
+        made = self.__dict__.get("_made")
+        if made is None:
+            made = self.__dict__["_made"] = _session(self._jsparkSession)
+        return getattr(made, name)
+
+
+def _session_if_asked(java_session: Any) -> SparkSession:
+    return cast(SparkSession, _Later(java_session))
 
 
 def _frame(dataset: Any) -> DataFrame:

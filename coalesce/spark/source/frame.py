@@ -18,6 +18,6 @@ def dataframe(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     return reader.load(storage.uri("") if is_relative(storage.root) else storage.root)
 
 
-def last_scan(snapshot: Snapshot) -> Report | None:
+def last_scan(spark: SparkSession, snapshot: Snapshot) -> Report | None:
     """The report of the newest scan of the table that has begun in this process."""
-    return queries.last_scan(snapshot.storage.uri(""), snapshot.version.table_id)
+    return queries.last_scan(spark, snapshot.storage.uri(""), snapshot.version.table_id)

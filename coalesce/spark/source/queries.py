@@ -4,8 +4,8 @@ The questions arrive through the bridge, on whichever thread of Spark's asks:
 
     resolve    at analysis: the columns of the version a query reads
     parts      in the optimizer: what has to be read in ways of its own, and which rows of it are dead
-    estimate   in the optimizer: how much the query's filters leave
-    listing    when the scan begins: the files
+    estimate   in the optimizer: how much the query's filters leave; if that are few files, then also which
+    listing    when the scan begins: the files, unless they are known
     described  when somebody looks at the query: what each stage of the plan left
 
 Filters arrive as SQL, each with the time zone it is written in. One that does not parse or bind is left out: its files
@@ -14,10 +14,12 @@ are kept, and Spark, which has all filters too, checks the rows.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
@@ -27,10 +29,12 @@ from coalesce.plan.plan import Outline, Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.plan.report import Report, counted, human_bytes, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
-from coalesce.predicate.normalize import normalize
+from coalesce.predicate.normalize import has_opaque, normalize
 from coalesce.predicate.render import literal_sql
 from coalesce.recent import Recent
+from coalesce.spark.jvm.catalyst import java_class
 from coalesce.spark.jvm.location import spark_uri
+from coalesce.spark.jvm.values import END
 from coalesce.spark.source import versions
 from coalesce.spark.source.dead import list_dead
 from coalesce.spark.source.listing import list_files, matching
@@ -44,10 +48,16 @@ Question = Mapping[str, Any]
 
 _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the value of a column that a file lacks
 
+_AT_ONCE: Final = 64  # files; so many are listed with the estimate: each question takes a millisecond
 _COUNTED: Final = 100_000  # files; each is listed with its rows, and is a partition of its own to Spark
 _KEPT: Final = 32 * 1024 * 1024
 _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # from the optimizer to the scan
-_last_scans: Recent[tuple[str, str], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by place and table id
+# Of conditions that mean the same in every session, and so for every scan: by version and filters.
+_plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)
+_estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len)  # of those, also by part
+_descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len)  # of those that somebody looked at
+_last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by `_place`
+_listed: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # with the estimate, by scan
 
 
 # --- resolve -----------------------------------------------------------------------------------------------------
@@ -56,11 +66,14 @@ _last_scans: Recent[tuple[str, str], Outline] = Recent(_KEPT, lambda plan: plan.
 def resolve(question: Question, spark: SparkSession) -> str:
     """The version to read and what Spark has to know of it.
 
-    `newest` is the version that this query has found to be the newest before, for those who do not name another.
+    `newest` is the version that this query has found to be the newest before, for those who do not name another, and
+    `found` is its key.
     """
     options = read_options(question["options"], catalog=question["catalog"])
     number = question.get("newest") if options.follows else options.version
-    found = versions.resolve(question["table"], spark, number, options.moment(question["timeZone"]))
+    found = versions.held(question.get("found")) if options.follows else None
+    if found is None:
+        found = versions.resolve(question["table"], spark, number, options.moment(question["timeZone"]))
     check_columns(question, spark_schema(found.version.schema))
     described = json.loads(describe(question["table"], found, spark))
     return json.dumps({**described, "follows": options.follows})
@@ -89,6 +102,7 @@ def describe(location: str, found: QueriedVersion, spark: SparkSession) -> str:
             "root": spark_uri(spark, found.storage, ""),
             "version": version.number,
             "key": found.key,
+            "place": _place(found.storage.uri(""), version.table_id),
             "schema": spark_schema(version.schema).json(),
             "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
             "constants": [f.name for f in found.constants.everywhere],
@@ -151,25 +165,41 @@ def parts(question: Question, evaluator: Any) -> str:
 
 
 def estimate(question: Question, evaluator: Any) -> str:
-    """How much the filters leave, for the optimizer."""
+    """How much the filters leave, for the optimizer; and if it is little, all that is asked for when it is read."""
+    part = question.get("part")
+    version, filters = question["key"], frozenset(question["filters"])
+    known, plain = _estimates.get((version, filters, part)), _plain.get((version, filters))
+    if known is not None and plain is not None:
+        _listed.put(question["scan"], plain)
+        description = _descriptions.get((version, filters))
+        return known if description is None else json.dumps({**json.loads(known), "description": description})
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    if question.get("part") is not None:
-        plan = found.constants.within(plan, question["part"])
-    left_bytes, left_rows = matching(plan)
-    return json.dumps({"bytes": left_bytes, "rows": left_rows})
+    left_bytes, left_rows = matching(plan if part is None else found.constants.within(plan, part))
+    answer: dict[str, object] = {"bytes": left_bytes, "rows": left_rows}
+    if plan.file_count <= _AT_ONCE:
+        _listed.put(question["scan"], Outline.of(plan))
+        answer["files"] = list_files(plan, found.constants, part)
+    text = json.dumps(answer)
+    if not has_opaque(plan.predicate):
+        _estimates.put((version, filters, part), text)
+    return text
 
 
 def described(question: Question, evaluator: Any) -> str:
     """What became of the files, stage by stage, for people; it takes longer than the plan itself."""
-    return json.dumps({"description": _description(_plan(question, _recall(question), evaluator))})
+    plan = _plan(question, _recall(question), evaluator)
+    text = _description(plan)
+    if not has_opaque(plan.predicate):
+        _descriptions.put((question["key"], frozenset(question["filters"])), text)
+    return json.dumps({"description": text})
 
 
 def listing(question: Question, evaluator: Any) -> str:
     """The files to read, as `PlannedFiles.java` takes them."""
     found = _recall(question)
     plan = _plan(question, found, evaluator)
-    _last_scans.put((found.storage.uri(""), found.version.table_id), Outline.of(plan))
+    _last_scans.put(_place(found.storage.uri(""), found.version.table_id), Outline.of(plan))
     return list_files(plan, found.constants, question.get("part"))
 
 
@@ -188,10 +218,27 @@ def _no_nan(planned: PlannedManifest, column: Field) -> bool:
     return pc.all(pc.equal(nans.take(pa.array(planned.files)), 0), skip_nulls=False).as_py() is True
 
 
-def last_scan(root: str, table_id: str) -> Report | None:
-    """The report of the newest scan of the table that lies there that has begun in this process."""
-    plan = _last_scans.get((root, table_id))
+def last_scan(spark: SparkSession, root: str, table_id: str) -> Report | None:
+    """The report of the newest scan of the table that lies there that has begun in this process.
+
+    Of one whose files were listed with its estimate, Java knows that it has begun.
+    """
+    place = _place(root, table_id)
+    begun = _begun(spark, place)
+    plan = _last_scans.get(place) if begun is None else _listed.get(begun)
     return None if plan is None else plan.plan().report
+
+
+def _begun(spark: SparkSession, place: str) -> str | None:
+    """The newest scan that Java has seen begin; None also where its classes, or all of it, are not there."""
+    try:
+        return cast(str | None, java_class(spark, "coalesce.spark.PlannedFiles").begun(place))
+    except (AttributeError, TypeError, Py4JError):
+        return None
+
+
+def _place(root: str, table_id: str) -> str:
+    return f"{root}{END}{table_id}"
 
 
 def _recall(question: Question) -> QueriedVersion:
@@ -201,16 +248,19 @@ def _recall(question: Question) -> QueriedVersion:
 def _plan(question: Question, found: QueriedVersion, evaluator: Any) -> Plan:
     """The plan under the question's filters. One that the optimizer has seen is not made again for its scan.
 
-    Unless the session has other settings by now: what Catalyst makes of a condition may depend on them.
+    Unless the session has other settings by now: what Catalyst makes of a condition may depend on them. One that it is
+    not asked about is for any scan: neither a version nor what such a condition means ever changes.
     """
-    scan = question.get("scan")
-    key = (scan, question["key"], question["settings"], frozenset(question["filters"]))
-    kept = None if scan is None else _plans.get(key)
+    scan, filters = question.get("scan"), frozenset(question["filters"])
+    key = (scan, question["key"], question["settings"], filters)
+    kept = _plain.get((question["key"], filters)) or (None if scan is None else _plans.get(key))
     if kept is not None:
         return kept.plan()
     predicate = normalize(_predicate(question, found))
     plan = found.plan(predicate, Catalyst(found.version.schema, evaluator.evaluate))
-    if scan is not None:
+    if not has_opaque(predicate):
+        _plain.put((question["key"], filters), Outline.of(replace(plan, opaque=None)))
+    elif scan is not None:
         _plans.put(key, Outline.of(plan))
     return plan
 

@@ -125,6 +125,11 @@ def came_in(until: QueriedVersion, since: int, columns: QueriedVersion) -> Queri
     return found
 
 
+def held(key: str | None) -> QueriedVersion | None:
+    """What was found under `key`, if it is still here."""
+    return None if key is None else _versions.get(key)
+
+
 def recall(key: str, location: str, version: int) -> QueriedVersion:
     """What was found under `key`, of that version, earlier."""
     found = _versions.get(key)

@@ -11,6 +11,7 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import Field, StructType, is_atomic
 from coalesce.predicate.names import dotted, parts_of
 from coalesce.spark.jvm.catalyst import is_stored, stored
+from coalesce.spark.jvm.frames import Marks, selected
 from coalesce.spark.translate.schema import nullable, spark_type
 from coalesce.spark.write.conform import converted, missing, type_problems
 from coalesce.table.match import refusal
@@ -42,7 +43,10 @@ class Assigned:
         found = {n: by_column(schema, values, own) for n, values in enumerate(clauses) if values is not None}
         given = [(n, id_) for n, values in found.items() for id_ in values]
         # Which types they have, the analyser says; nothing is computed.
-        types = frame.select(*(found[n][id_].alias(f"v{i}") for i, (n, id_) in enumerate(given))).schema
+        marks = Marks()
+        types = selected(
+            frame, [f"{marks.put(found[n][id_])} AS v{i}" for i, (n, id_) in enumerate(given)], marks
+        ).schema
         self._types = {key: field.dataType for key, field in zip(given, types.fields, strict=True)}
         self._found = found
         fields = {field.id: field for field in schema}
@@ -58,18 +62,22 @@ class Assigned:
             return []
         return [f"column {field.name!r} is {field.type} and takes no {given.simpleString()}; cast the value."]
 
-    def value(self, field: Field, action: Column) -> Column:
-        """What the column holds after the clause whose number is the `action`."""
+    def value(self, field: Field, own: str, action: str, marks: Marks) -> str:
+        """What the column holds after the clause whose number is the `action`, as SQL; `own` is what it holds now."""
         if not any(self._makes(number) or field.id in values for number, values in self._found.items()):
-            return self._own(field)
-        type_ = nullable(spark_type(field.type))
-        value: Column | None = None
-        for number in self._found:
-            own = self._value(field, number)
-            if not is_atomic(field.type) or field.id not in self._found[number]:
-                own = own.cast(type_)
-            value = F.when(action == number, own) if value is None else value.when(action == number, own)
-        return F.lit(None).cast(type_) if value is None else value
+            return own
+        branches = [f"WHEN {action} = {n} THEN {self._after(field, n, own, marks)}" for n in self._found]
+        return f"CASE {' '.join(branches)} END"
+
+    def _after(self, field: Field, number: int, own: str, marks: Marks) -> str:
+        """What the column holds after one of the clauses."""
+        is_given = field.id in self._found[number]
+        if is_atomic(field.type) and not is_given and not self._makes(number):
+            return own
+        value = self._value(field, number)
+        if not is_atomic(field.type) or not is_given:
+            value = value.cast(nullable(spark_type(field.type)))
+        return marks.put(value)
 
     def _value(self, field: Field, number: int) -> Column:
         given = self._found[number].get(field.id)

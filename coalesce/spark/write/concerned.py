@@ -1,8 +1,11 @@
 """Which rows of a table a statement can be about, as far as its conditions and its source's values tell."""
 
+import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
@@ -11,29 +14,67 @@ from coalesce.model.schema import Schema
 from coalesce.model.types import FLOATING, AtomicType, Field, Value
 from coalesce.model.values import order_key, values_of
 from coalesce.model.version import Version
-from coalesce.predicate.expr import Bound, InRange, InSet
-from coalesce.predicate.normalize import has_opaque
+from coalesce.plan.plan import Plan, make_plan
+from coalesce.predicate.expr import And, Bound, InRange, InSet
+from coalesce.predicate.normalize import conjuncts, has_opaque, normalize
 from coalesce.predicate.scalar.nodes import Reference
-from coalesce.spark.jvm.catalyst import jvm
+from coalesce.spark.jvm.catalyst import java_class
 from coalesce.spark.jvm.collected import collected
 from coalesce.spark.translate.condition import bound_from
 from coalesce.spark.translate.schema import spark_type
 
 _LISTED: Final = 1_000  # values that a predicate lists; of more it has the least and the greatest
+_TOLD: Final = 50  # values that are listed to a scan
 
 
-def concerned(frame: DataFrame, source: DataFrame | None, version: Version) -> list[Bound]:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows of a statement's source: a frame and, if they are few, also in memory, in columns of the same order."""
+
+    frame: DataFrame
+    rows: pa.Table | None
+
+
+def concerned(frame: DataFrame, source: Source | None, version: Version) -> list[Bound]:
     """Conditions that a row of the table meets if it is among those of `frame`.
 
     That is a filter of the table's rows, or a join of them with a `source`.
     """
     schema = version.schema
-    found: Any = jvm(frame.sparkSession).coalesce.spark.Concerned.of(frame._jdf)
-    bounds = [bound_from(zoned, schema) for zoned in found.filters()]
+    found: Any = java_class(frame.sparkSession, "coalesce.spark.Concerned").of(frame._jdf)
+    described = json.loads(found.described())
+    bounds = [bound_from(zoned, schema) for zoned in described["filters"]]
     told = [bound for bound in bounds if bound is not None and not has_opaque(bound)]
-    pairs = [(schema.find(pair[0]), Column(pair[1])) for pair in found.equal()]
-    equal = [(field, column) for field, column in pairs if field is not None and _is_comparable(field, schema)]
-    return told if source is None or not equal else [*told, *_among(source, equal)]
+    if source is None:
+        return told
+    pairs = [(schema.find(name), number, place) for number, (name, place) in enumerate(described["equal"])]
+    equal = [(f, number, place) for f, number, place in pairs if f is not None and _is_comparable(f, schema)]
+    if source.rows is None:
+        columns = [(field, Column(found.value(number))) for field, number, _ in equal]
+        return [*told, *_among(source.frame, columns)] if columns else told
+    here = [(field, source.rows.column(place)) for field, _, place in equal if place >= 0]
+    computed = [(field, Column(found.value(number))) for field, number, place in equal if place < 0]
+    told += [_among_rows(field, values) for field, values in here]
+    return [*told, *_among(source.frame, computed)] if computed else told
+
+
+def scanned(plan: Plan) -> Bound:
+    """What a scan is told of the rows, where a join looks at each of them after it: the plan's files, in fewer words.
+
+    A long list of values is parsed by Spark, and once more for each question of the scan. Its ends do, unless they
+    would keep files that the list does not.
+    """
+    parts = [_ends(part) if isinstance(part, InSet) else part for part in conjuncts(plan.predicate)]
+    shorter = normalize(And(tuple(parts))) if parts else plan.predicate
+    if shorter == plan.predicate or make_plan(plan.version, shorter, plan.load).file_count > plan.file_count:
+        return plan.predicate
+    return shorter
+
+
+def _ends(listed: InSet) -> Bound:
+    if len(listed.values) <= _TOLD or listed.column.type in FLOATING:
+        return listed
+    return InRange(listed.column, listed.values[0], True, listed.values[-1], True)
 
 
 def _is_comparable(field: Field, schema: Schema) -> bool:
@@ -56,7 +97,17 @@ def _among(source: DataFrame, equal: list[tuple[Field, Column]]) -> list[Bound]:
     return bounds
 
 
-def _held(column: pa.ChunkedArray, field: Field) -> list[Value]:
+def _among_rows(field: Field, values: pa.ChunkedArray) -> Bound:
+    """The same of one column, whose values are in memory: no job is needed to tell."""
+    distinct = values.unique().drop_null()
+    if len(distinct) <= _LISTED:
+        return InSet(_reference(field), tuple(_held(distinct, field)))
+    order = pc.array_sort_indices(distinct)
+    two = _held(distinct.take(pc.take(order, pa.array([0, len(order) - 1]))), field)
+    return InRange(_reference(field), two[0], True, two[-1], True)
+
+
+def _held(column: pa.Array | pa.ChunkedArray, field: Field) -> list[Value]:
     """The values of a column that are not NULL, each once, in order."""
     type_: AtomicType = field.type  # type: ignore[assignment]  # as `_is_comparable` has seen
     fitting = conform(pa.table({field.name: column.drop_null()}), Schema((field,)))

@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 from pyspark.sql import types as spark
 
 from coalesce.predicate.names import quoted
 from coalesce.predicate.normalize import is_plain
 from coalesce.spark.jvm.catalyst import size_estimate
 from coalesce.spark.jvm.collected import collected
+from coalesce.spark.jvm.frames import renamed, selected
 from coalesce.table.engine import Snapshot
 
 _LEAST_ROW_BYTES: Final = 64
@@ -82,6 +82,10 @@ class FewRows:
         rows = self._within(self.frame.limit(most + 1), most + 1)
         return rows if rows is not None and rows.num_rows <= most else None
 
+    def no_more_than(self, count: int) -> pa.Table | None:
+        """All of the rows, which are known to be no more than these, if that are few; Spark's estimate is not asked."""
+        return self._within(self.frame, count) if self._is_possible(count) else None
+
     def counted(self, count: int) -> pa.Table | None:
         """All of the rows, if so many of them are few."""
         if not self._is_possible(count):
@@ -113,14 +117,15 @@ class FewRows:
         if not any(_may_be_wide(f.dataType) for f in frame.schema.fields):
             return self._collected(frame)
         names = frame.columns
-        given = frame.toDF(*(f"g{i}" for i in range(len(names))))
-        is_wide = f"{row_width(given)} > {self.most_bytes // max(most_rows, 1)}"
-        judged = given.selectExpr("*", f"{is_wide} AS is_wide")
-        narrow = (
-            F.when(~F.col("is_wide"), F.col(f.name)).alias(f.name) if _may_be_wide(f.dataType) else F.col(f.name)
-            for f in given.schema.fields
-        )
-        rows = self._collected(judged.select(*narrow, "is_wide"))
+        given = renamed(frame, [f"g{i}" for i in range(len(names))])
+        fields = [spark.StructField(f"g{i}", f.dataType) for i, f in enumerate(frame.schema.fields)]
+        is_wide = f"{_sum([_width(f.name, f.dataType) for f in fields])} > {self.most_bytes // max(most_rows, 1)}"
+        judged = selected(given, ["*", f"{is_wide} AS is_wide"])
+        narrow = [
+            f"CASE WHEN NOT is_wide THEN {f.name} END AS {f.name}" if _may_be_wide(f.dataType) else f.name
+            for f in fields
+        ]
+        rows = self._collected(selected(judged, [*narrow, "is_wide"]))
         if rows is None:
             return None
         if pc.any(rows.column("is_wide")).as_py():

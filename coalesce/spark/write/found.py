@@ -27,7 +27,7 @@ from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import Field
 from coalesce.model.version import Version
 from coalesce.plan.plan import Plan
-from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
+from coalesce.spark.jvm.catalyst import in_session, java_class, own_session
 from coalesce.spark.jvm.collected import collected
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.jvm.unseen import unseen
@@ -62,7 +62,8 @@ class Search:
 
     def files(self, uris: Sequence[str]) -> dict[str, DataFile]:
         """The files that Spark names so, by those names; all are among the plan's."""
-        hadoop = jvm(self.session).org.apache.hadoop.fs.Path(spark_uri(self.session, self.snapshot.storage, ""))
+        paths_of = java_class(self.session, "org.apache.hadoop.fs.Path")
+        hadoop = paths_of(spark_uri(self.session, self.snapshot.storage, ""))
         root = unquote(str(hadoop.toUri().toString()))
         paths = {unquote(uri).removeprefix(root).lstrip("/"): uri for uri in uris}
         found: dict[str, DataFile] = {}

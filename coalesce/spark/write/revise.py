@@ -23,12 +23,13 @@ from coalesce.plan.plan import Plan
 from coalesce.predicate.expr import TRUE, And, Bound
 from coalesce.predicate.names import quoted
 from coalesce.predicate.normalize import normalize
-from coalesce.spark.jvm.catalyst import in_session, jvm, own_session
+from coalesce.spark.jvm.catalyst import in_session, java_class, own_session
+from coalesce.spark.jvm.frames import Marks, exactly, selected
 from coalesce.spark.jvm.unseen import unseen
 from coalesce.spark.translate.condition import condition
 from coalesce.spark.translate.schema import nullable
 from coalesce.spark.write.assigned import Assigned, Name
-from coalesce.spark.write.concerned import concerned
+from coalesce.spark.write.concerned import Source, concerned, scanned
 from coalesce.spark.write.conform import name_of
 from coalesce.spark.write.few import FewRows
 from coalesce.spark.write.found import FILE, GOES, ROW, FoundFrame, Search, collect
@@ -91,13 +92,14 @@ class FrameRevision:
     read: Callable[[SparkSession, Snapshot], DataFrame]
     here: Here
     tag: str = field(default_factory=lambda: uuid4().hex)
-    _computed: list[DataFrame] = field(default_factory=list)  # the source, once it is
+    _computed: list[Source] = field(default_factory=list)  # the source, once it is
+    _read: dict[str, DataFrame] = field(default_factory=dict)  # the rows of the version that was read last, by commit
 
     @cached_property
     def _session(self) -> SparkSession:
         return own_session(self.spark, EVERY_ROW)
 
-    def _source(self, snapshot: Snapshot) -> DataFrame | None:
+    def _source(self, snapshot: Snapshot) -> Source | None:
         """The source's rows, computed once: what is looked for, found and written has to be the same.
 
         Few of them are brought here: then Spark knows how few they are.
@@ -111,8 +113,9 @@ class FrameRevision:
             own = own.localCheckpoint()
         else:
             here = self._session.createDataFrame(rows, nullable(own.schema))
-            own = DataFrame(jvm(self._session).coalesce.spark.Attributes.of(own._jdf, here._jdf), self._session)
-        self._computed.append(own.select("*", F.lit(True).alias(self._named("source"))))
+            attributes = java_class(self._session, "coalesce.spark.Attributes")
+            own = DataFrame(attributes.of(own._jdf, here._jdf), self._session)
+        self._computed.append(Source(selected(own, ["*", f"true AS {self._named('source')}"]), rows))
         return self._computed[0]
 
     def _named(self, name: str) -> str:
@@ -137,7 +140,7 @@ class FrameRevision:
                 frame = changes.ready(target).filter(reduce(Column.__or__, wheres))
         else:
             with self._in_its_words(snapshot):
-                frame = target.join(source, changes.on, "inner")
+                frame = target.join(source.frame, changes.on, "inner")
         found = concerned(frame, source, snapshot.version)
         return normalize(And(tuple(found))) if found else TRUE
 
@@ -145,19 +148,30 @@ class FrameRevision:
     def find(self, snapshot: Snapshot, plan: Plan) -> Found:
         """The rows that change, and what becomes of them."""
         with self._in_its_words(snapshot):
-            frame = self._acted(snapshot, plan.predicate)
+            frame = self._acted(snapshot, plan.predicate if self.changes.source is None else scanned(plan))
         few = FewRows(snapshot, frame, self.here.write)
-        rows = few.at_first() if self.changes.source is None else few.up_to(_FEW_ROWS)
+        if self.changes.source is not None:
+            rows = few.up_to(_FEW_ROWS)
+        else:  # each row of the plan's files is found once at most
+            rows = few.no_more_than(plan.rows) if plan.rows <= _FEW_ROWS else few.at_first()
         twice = self.changes.may_match_twice
         search = Search(self._session, snapshot, plan, self.here, twice)
         return FoundFrame(search, frame.localCheckpoint()) if rows is None else collect(search, rows)
 
+    def _rows(self, snapshot: Snapshot) -> DataFrame:
+        """The rows of the table, which are looked at twice."""
+        commit = snapshot.version.commit_id
+        if commit not in self._read:
+            self._read.clear()
+            self._read[commit] = self.read(self._session, snapshot)
+        return self._read[commit]
+
     def _target(self, snapshot: Snapshot, predicate: Bound) -> DataFrame:
         """The rows of the table as the clauses see them, and beside that with their places and once more by field."""
-        rows = self.read(self._session, snapshot)
+        rows = self._rows(snapshot)
         if predicate != TRUE:
             rows = rows.filter(condition(self._session, predicate))
-        metadata, schema = rows.metadataColumn("_metadata"), snapshot.version.schema
+        schema = snapshot.version.schema
         if self.changes.columns not in (None, schema.names):
             raise CommitConflict("the table has other columns by now than the statement was made for; run it again.")
         if self.changes.version not in (None, snapshot.version.number):
@@ -165,13 +179,16 @@ class FrameRevision:
                 f"the statement reads the table itself, at version {self.changes.version}, and that is not the newest "
                 "any more; run it again."
             )
-        columns = [F.col(quoted(f.name)) for f in schema]
+        columns = [exactly(f.name) for f in schema]
         file, row = self._named("file"), self._named("row")
-        places = (metadata.getField("file_path").alias(file), metadata.getField("row_index").alias(row))
-        shown = self.changes.shown(rows.select(*columns, *places))
-        own = [column.alias(self._named(name_of(f))) for f, column in zip(schema, columns, strict=True)]
+        marks = Marks()
+        metadata = rows.metadataColumn("_metadata")
+        known = ((file, "file_path"), (row, "row_index"))
+        places = [f"{marks.put(metadata.getField(member))} AS {name}" for name, member in known]
+        shown = self.changes.shown(selected(rows, [*columns, *places], marks))
+        own = [f"{column} AS {self._named(name_of(f))}" for f, column in zip(schema, columns, strict=True)]
         # What has an alias of its own is none of the columns that `t.*` means.
-        return shown.select(*columns, *(F.col(name).alias(name) for name in (file, row)), *own)
+        return selected(shown, [*columns, *(f"{name} AS {name}" for name in (file, row)), *own])
 
     @contextmanager
     def _in_its_words(self, snapshot: Snapshot) -> Iterator[None]:
@@ -196,46 +213,51 @@ class FrameRevision:
         changes, source, version = self.changes, self._source(snapshot), snapshot.version
         target = self._target(snapshot, predicate)
         if source is None:
-            joined = target.withColumn(self._named("source"), F.lit(None).cast("boolean"))
+            joined = selected(target, ["*", f"CAST(NULL AS BOOLEAN) AS {self._named('source')}"])
         else:
-            joined = target.join(source, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
-        action = F.col(self._named("action"))
-        ready = changes.ready(joined)
-        judged = ready.select("*", self._action().alias(self._named("action"))).filter(action.isNotNull())
+            joined = target.join(source.frame, changes.on, _HOW[bool(changes.not_matched), bool(changes.by_source)])
+        action, marks = self._named("action"), Marks()
+        ready = selected(changes.ready(joined), ["*", f"{self._action(marks)} AS {action}"], marks)
+        judged = ready.filter(f"{action} IS NOT NULL")
         given = [_listed(change.values, version.schema) for change in changes.all]
-        assigned = Assigned(judged, version.schema, given, self._is_new, self._own)
-        goes = [number for number, change in enumerate(changes.all) if change.values is None]
-        return judged.select(
-            F.col(self._named("file")).alias(FILE),
-            F.col(self._named("row")).alias(ROW),
-            (action.isin(goes) if goes else F.lit(False)).alias(GOES),
-            *(assigned.value(f, action).alias(name_of(f)) for f in version.schema),
-            *(self._own(f).alias(f"o{f.id}") for f in sources_of(version)),
-        )
+        assigned, marks = Assigned(judged, version.schema, given, self._is_new, self._own), Marks()
+        goes = ", ".join(str(number) for number, change in enumerate(changes.all) if change.values is None)
+        own = {f.id: self._named(name_of(f)) for f in version.schema}
+        columns = [
+            f"{self._named('file')} AS {exactly(FILE)}",
+            f"{self._named('row')} AS {exactly(ROW)}",
+            f"{f'{action} IN ({goes})' if goes else 'false'} AS {exactly(GOES)}",
+            *(f"{assigned.value(f, own[f.id], action, marks)} AS {name_of(f)}" for f in version.schema),
+            *(f"{own[f.id]} AS o{f.id}" for f in sources_of(version)),
+        ]
+        return selected(judged, columns, marks)
 
     def _is_new(self, number: int) -> bool:
         """Whether the clause of this number makes new rows."""
         first = len(self.changes.matched)
         return first <= number < first + len(self.changes.not_matched)
 
-    def _action(self) -> Column:
-        """The number of the clause that is carried out on a row, or NULL."""
+    def _action(self, marks: Marks) -> str:
+        """The number of the clause that is carried out on a row, or NULL, as SQL."""
         changes = self.changes
         first = len(changes.matched)
-        is_target, is_source = (F.col(self._named(name)).isNotNull() for name in ("row", "source"))
+        row, source = self._named("row"), self._named("source")
         kinds = (
-            (is_target & is_source, changes.matched, 0),
-            (~is_target, changes.not_matched, first),
-            (is_target & ~is_source, changes.by_source, first + len(changes.not_matched)),
+            (f"{row} IS NOT NULL AND {source} IS NOT NULL", changes.matched, 0),
+            (f"{row} IS NULL", changes.not_matched, first),
+            (f"{row} IS NOT NULL AND {source} IS NULL", changes.by_source, first + len(changes.not_matched)),
         )
-        action = F.lit(None).cast("int")
+        nothing = "CAST(NULL AS INT)"
+        action = nothing
         for is_kind, clauses, begin in kinds:
-            chosen = F.lit(None).cast("int")
+            chosen = nothing
             for number, change in reversed([*enumerate(clauses, begin)]):
-                own = F.lit(number)
-                chosen = own if change.condition is None else F.when(change.condition, own).otherwise(chosen)
+                own = str(number)
+                if change.condition is not None:
+                    own = f"CASE WHEN {marks.put(change.condition)} THEN {number} ELSE {chosen} END"
+                chosen = own
             if clauses:
-                action = F.when(is_kind, chosen).otherwise(action)
+                action = f"CASE WHEN {is_kind} THEN {chosen} ELSE {action} END"
         return action
 
 

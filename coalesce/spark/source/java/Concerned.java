@@ -1,6 +1,7 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -26,6 +27,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class Concerned {
   private final ArrayList filters = new ArrayList();
   private final ArrayList equal = new ArrayList();
+  private final ArrayList values = new ArrayList();
 
   private Concerned() {}
 
@@ -34,24 +36,32 @@ public final class Concerned {
     Concerned found = new Concerned();
     LogicalPlan plan = (LogicalPlan) frame.queryExecution().analyzed();
     if (plan instanceof Filter) {
-      found.take(((Filter) plan).condition(), ((Filter) plan).child().output());
+      found.take(((Filter) plan).condition(), ((Filter) plan).child().output(), null);
     } else if (plan instanceof Join && ((Join) plan).condition().isDefined()) {
-      found.take((Expression) ((Join) plan).condition().get(), ((Join) plan).left().output());
+      Join join = (Join) plan;
+      found.take((Expression) join.condition().get(), join.left().output(), join.right().output());
     }
     return found;
   }
 
-  /** Zone, NUL and SQL of each condition on the table's columns. */
-  public List filters() {
-    return filters;
+  /**
+   * As JSON, so that it crosses to Python in one call: `filters`, zone, NUL and SQL of each condition on the table's
+   * columns; and `equal`, the names of columns, each with the place among the source's columns of the one that it is to be
+   * equal to, of the same type, or -1 if that is computed from several, or none.
+   */
+  public String described() {
+    HashMap described = new HashMap();
+    described.put("filters", filters);
+    described.put("equal", equal);
+    return Bridge.write(described);
   }
 
-  /** The names of columns, each with what it is to be equal to: a column of the source's rows, of the same type. */
-  public List equal() {
-    return equal;
+  /** What a column is to be equal to, by its number in `equal`. */
+  public Column value(int number) {
+    return (Column) values.get(number);
   }
 
-  private void take(Expression condition, Seq table) {
+  private void take(Expression condition, Seq table, Seq source) {
     Set own = new HashSet();
     for (int i = 0; i < table.size(); i++) {
       own.add(((AttributeReference) table.apply(i)).exprId());
@@ -66,21 +76,31 @@ public final class Concerned {
       if (isOf(conjunct, own, true)) {
         alone.add(conjunct);
       } else if (conjunct instanceof EqualTo) {
-        pair(((EqualTo) conjunct).left(), ((EqualTo) conjunct).right(), own);
-        pair(((EqualTo) conjunct).right(), ((EqualTo) conjunct).left(), own);
+        pair(((EqualTo) conjunct).left(), ((EqualTo) conjunct).right(), own, source);
+        pair(((EqualTo) conjunct).right(), ((EqualTo) conjunct).left(), own, source);
       }
     }
     filters.addAll(Filters.bySql(alone, Filters.names(table)).keySet());
   }
 
-  private void pair(Expression column, Expression value, Set own) {
+  private void pair(Expression column, Expression value, Set own, Seq source) {
     if (column instanceof AttributeReference
         && isOf(column, own, true)
         && isOf(value, own, false)
         && column.dataType().sameType(value.dataType())) {
-      Column other = ExpressionUtils$.MODULE$.column(value);
-      equal.add(new Object[] {((AttributeReference) column).name(), other});
+      equal.add(new Object[] {((AttributeReference) column).name(), Integer.valueOf(place(value, source))});
+      values.add(ExpressionUtils$.MODULE$.column(value));
     }
+  }
+
+  /** Where a column stands among others; -1 if it is none of them, or something else. */
+  private static int place(Expression value, Seq among) {
+    for (int i = 0; value instanceof AttributeReference && among != null && i < among.size(); i++) {
+      if (((AttributeReference) among.apply(i)).exprId().equals(((AttributeReference) value).exprId())) {
+        return i;
+      }
+    }
+    return -1;
   }
 
   /** Whether all columns of an expression are among these, or none is. */

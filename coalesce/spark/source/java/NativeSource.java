@@ -40,6 +40,8 @@ public class NativeSource
   private static final String CREATES_AS_SELECT =
       "org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand";
 
+  private static final String ANALYSES = "org.apache.spark.sql.catalyst.analysis.Analyzer";
+
   /** The newest versions this thread has looked up for the query it is analysing: see `newest`. */
   private static final ThreadLocal SEEN = new ThreadLocal();
 
@@ -124,19 +126,33 @@ public class NativeSource
       question.put("schema", schema.json());
     }
     Map newest = newest();
-    question.put("newest", newest.get(table));
+    Object[] seen = (Object[]) newest.get(table);
+    if (seen != null) {
+      question.put("newest", seen[0]);
+      question.put("found", seen[1]);
+    }
     Map answer = Bridge.read(Bridge.ask(question, session));
     if (Boolean.TRUE.equals(answer.get("follows"))) {
-      newest.put(table, answer.get("version"));
+      newest.put(table, new Object[] {answer.get("version"), answer.get("key")});
     }
     Session.prepare(session);
     return CoalesceRelation.of(answer, options, session);
   }
 
   /**
-   * Versions by table, for as long as one query is being analysed: a table that a query names twice is read at one
-   * version, whatever is committed between the two look-ups. Spark gives each analysis a fresh relation cache, which
-   * serves as the sign of it.
+   * A catalog has looked up a table, for a query, and found this version to be the newest: the query reads that one. Python
+   * need not look once more.
+   */
+  static void saw(String table, Object newest, Object key) {
+    if (newest != null && Callers.include(ANALYSES)) {
+      newest().put(location(table), new Object[] {newest, key});
+    }
+  }
+
+  /**
+   * Versions, with their keys, by table, for as long as one query is being analysed: a table that a query names twice is
+   * read at one version, whatever is committed between the two look-ups. Spark gives each analysis a fresh relation
+   * cache, which serves as the sign of it.
    */
   private static Map newest() {
     Object analysis = AnalysisContext.get().relationCache();

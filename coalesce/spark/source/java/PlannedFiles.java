@@ -35,6 +35,7 @@ public class PlannedFiles implements FileIndex {
       scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(new java.util.HashMap()));
   private static final List NO_TUPLES = java.util.Arrays.asList(new String[] {"", ""});
   private static final long BLOCK = 128L * 1024 * 1024;
+  private static final Map BEGUN = java.util.Collections.synchronizedMap(new Newest());
 
   private final Map table; // Python's answer to "resolve"
   private final StructType constants;
@@ -147,6 +148,7 @@ public class PlannedFiles implements FileIndex {
     question.put("scan", scan);
     Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     answer.put("scan", scan);
+    answer.put("settings", question.get("settings"));
     return new PlannedFiles(table, constants, filters, answer, part, dated);
   }
 
@@ -236,6 +238,9 @@ public class PlannedFiles implements FileIndex {
       if (estimate == null || estimate == table) {
         return whole;
       }
+      if (estimate.containsKey("description")) {
+        return (String) estimate.get("description");
+      }
       try {
         Map question = question("describe", filters);
         question.put("scan", estimate.get("scan"));
@@ -323,17 +328,42 @@ public class PlannedFiles implements FileIndex {
     }
   }
 
+  /** The newest scans of tables, whose files came with their estimates: Python does not see them begin. */
+  private static final class Newest extends LinkedHashMap {
+    protected boolean removeEldestEntry(Map.Entry eldest) {
+      return size() > 1000;
+    }
+  }
+
+  /** The newest scan that has begun of the table at a place, if its files came with its estimate; else null. */
+  public static String begun(String place) {
+    return (String) BEGUN.get(place);
+  }
+
+  /** The files under these filters, as Python lists them: few came with the estimate, if it is one for the same. */
+  private String files(Map filters) {
+    Map question = question("list", filters);
+    if (estimate != null
+        && estimate.containsKey("files")
+        && question.get("settings").equals(estimate.get("settings"))
+        && this.filters.keySet().equals(filters.keySet())) {
+      BEGUN.put(table.get("place"), estimate.get("scan"));
+      return (String) estimate.get("files");
+    }
+    if (estimate != null) {
+      question.put("scan", estimate.get("scan")); // Python still has the plan it made for the optimizer
+    }
+    BEGUN.remove(table.get("place"));
+    return Bridge.ask(question, new Evaluator(filters));
+  }
+
   /**
    * What the planner keeps, as one string: the number of combinations, the combinations, then "combination bytes path"
    * for each file; all separated by NUL, which no path has in it.
    */
   private Listing list(Map asked) {
     Map filters = withKnown(asked);
-    Map question = question("list", filters);
-    if (estimate != null) {
-      question.put("scan", estimate.get("scan")); // Python still has the plan it made for the optimizer
-    }
-    String answer = Bridge.ask(question, new Evaluator(filters));
+    String answer = files(filters);
     String prefix = root() + "/";
     int start = answer.indexOf(0);
     int count = Integer.parseInt(answer.substring(0, start));

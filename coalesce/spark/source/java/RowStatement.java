@@ -1,6 +1,7 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
@@ -32,6 +33,7 @@ public final class RowStatement {
   private final LogicalPlan plan;
   private final LogicalRelation relation;
   private final Subqueries subqueries = new Subqueries();
+  private final ArrayList given = new ArrayList(); // the expressions of clauses
   private SparkSession session;
 
   private RowStatement(LogicalPlan plan, LogicalRelation relation) {
@@ -73,7 +75,7 @@ public final class RowStatement {
   }
 
   /** Whether the statement reads the table somewhere else than where it changes it: in its source, or a subquery. */
-  public boolean readsItself() {
+  private boolean readsItself() {
     Readers readers = new Readers(table());
     plan.transformDownWithSubqueries(readers);
     return readers.count > 1;
@@ -124,23 +126,14 @@ public final class RowStatement {
     return plan instanceof MergeIntoTable ? column(((MergeIntoTable) plan).mergeCondition()) : null;
   }
 
-  /** Zone, NUL and SQL of each condition of a DELETE, if that says all of it; else null. */
-  public List conditions() {
+  /** Zone, NUL and SQL of each condition of a DELETE, as a list in JSON, if that says all of it; else null. */
+  public String conditions() {
     if (!(plan instanceof DeleteFromTable)) {
       return null;
     }
     List conjuncts = Filters.conjuncts(((DeleteFromTable) plan).condition());
     Map texts = Filters.bySql(conjuncts, Filters.names(relation.output()));
-    return texts.size() == conjuncts.size() ? new ArrayList(texts.keySet()) : null;
-  }
-
-  /** The columns that the statement knows, in their order. */
-  public List names() {
-    ArrayList names = new ArrayList();
-    for (int i = 0; i < relation.output().size(); i++) {
-      names.add(((Attribute) relation.output().apply(i)).name());
-    }
-    return names;
+    return texts.size() == conjuncts.size() ? Bridge.write(texts.keySet()) : null;
   }
 
   /**
@@ -156,8 +149,31 @@ public final class RowStatement {
     return subqueries.beside(frame);
   }
 
-  /** The clauses of a kind, "matched", "not_matched" or "by_source": conditions, names and values, or null for a row that goes. */
-  public List clauses(String kind) {
+  /**
+   * All of the statement but its expressions, as JSON, so that it crosses to Python in one call: `names`, the columns that
+   * it knows, in their order; `readsItself`; and by kind its `clauses`, each with its `condition`, `names` of what is
+   * assigned and `values`, or nulls for a row that goes. Expressions are numbers there, which `given` takes.
+   */
+  public String described() {
+    ArrayList names = new ArrayList();
+    for (int i = 0; i < relation.output().size(); i++) {
+      names.add(((Attribute) relation.output().apply(i)).name());
+    }
+    HashMap described = new HashMap();
+    described.put("names", names);
+    described.put("readsItself", Boolean.valueOf(readsItself()));
+    described.put("matched", clauses("matched"));
+    described.put("not_matched", clauses("not_matched"));
+    described.put("by_source", clauses("by_source"));
+    return Bridge.write(described);
+  }
+
+  /** An expression of a clause, by its number. */
+  public Column given(int number) {
+    return (Column) given.get(number);
+  }
+
+  private List clauses(String kind) {
     ArrayList found = new ArrayList();
     if (plan instanceof MergeIntoTable) {
       MergeIntoTable merge = (MergeIntoTable) plan;
@@ -170,7 +186,7 @@ public final class RowStatement {
       }
     } else if (kind.equals("by_source")) {
       if (plan instanceof DeleteFromTable) {
-        found.add(new Object[] {column(((DeleteFromTable) plan).condition()), null, null});
+        found.add(clause(Option.apply(((DeleteFromTable) plan).condition()), null));
       } else {
         UpdateTable update = (UpdateTable) plan;
         found.add(clause(update.condition(), update.assignments()));
@@ -179,9 +195,9 @@ public final class RowStatement {
     return found;
   }
 
-  private Object[] clause(MergeAction action) {
+  private Map clause(MergeAction action) {
     if (action instanceof DeleteAction) {
-      return new Object[] {column(action.condition()), null, null};
+      return clause(action.condition(), null);
     }
     if (action instanceof UpdateAction) {
       return clause(action.condition(), ((UpdateAction) action).assignments());
@@ -192,15 +208,26 @@ public final class RowStatement {
     throw new UnsupportedOperationException("MERGE INTO has a clause that is not known here: " + action + ".");
   }
 
-  private Object[] clause(Option condition, Seq assignments) {
-    ArrayList names = new ArrayList();
-    ArrayList values = new ArrayList();
-    for (int i = 0; i < assignments.size(); i++) {
-      Assignment assignment = (Assignment) assignments.apply(i);
-      names.add(name(assignment.key()));
-      values.add(column(assignment.value()));
+  private Map clause(Option condition, Seq assignments) {
+    HashMap clause = new HashMap();
+    clause.put("condition", condition.isEmpty() ? null : number((Expression) condition.get()));
+    if (assignments != null) {
+      ArrayList names = new ArrayList();
+      ArrayList values = new ArrayList();
+      for (int i = 0; i < assignments.size(); i++) {
+        Assignment assignment = (Assignment) assignments.apply(i);
+        names.add(name(assignment.key()));
+        values.add(number(assignment.value()));
+      }
+      clause.put("names", names);
+      clause.put("values", values);
     }
-    return new Object[] {column(condition), names, values};
+    return clause;
+  }
+
+  private Integer number(Expression expression) {
+    given.add(column(expression));
+    return Integer.valueOf(given.size() - 1);
   }
 
   /** The parts of the name of what is assigned: a column, or a member of a struct. */
@@ -216,10 +243,6 @@ public final class RowStatement {
     }
     parts.add(0, ((AttributeReference) key).name());
     return parts;
-  }
-
-  private Column column(Option expression) {
-    return expression.isEmpty() ? null : column((Expression) expression.get());
   }
 
   private Column column(Expression expression) {

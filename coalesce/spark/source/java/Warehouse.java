@@ -120,6 +120,7 @@ public class Warehouse implements StagingTableCatalog, SupportsNamespaces, Proce
 
   private Table read(Identifier ident, Map question) throws NoSuchTableException {
     Map found = table(ident, question);
+    NativeSource.saw((String) found.get("location"), found.get("newest"), found.get("key"));
     return found.containsKey("metadata")
         ? (Table) new MetadataTable(shown(ident), found)
         : (Table) ShownTable.of(this, ident, found);
