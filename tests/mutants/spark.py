@@ -4,6 +4,14 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="spark: a plan is kept for all sessions although Catalyst had a word in it",
+        file="coalesce/spark/source/queries.py",
+        old="    if is_plain(predicate):\n",
+        new="    if predicate is not None:\n",
+        tests=("tests/spark/test_native_settings.py::test_what_was_asked_under_other_settings_is_asked_anew",),
+        seen="a query that fails in ANSI mode gives an answer there, if it was asked without it before",
+    ),
+    Mutant(
         name="spark transforms: midnight belongs to the day before",
         file="coalesce/spark/translate/transforms.py",
         old="    below = F.when(numbers % divisor < F.lit(0), F.lit(1)).otherwise(F.lit(0))\n",

@@ -149,3 +149,20 @@ def test_other_settings_change_on_the_way(
             put(setting, then)
             found[place] = sorted(row.k for row in frame.collect())
         assert found["table"] == found["memory"], phase
+
+
+def test_what_was_asked_under_other_settings_is_asked_anew(spark: "SparkSession", put: Put, tmp_path: Path) -> None:
+    """One condition on one version, ANSI mode off and on in turn: a text that is no number is NULL, and a failure."""
+    rows = pa.table({"app": ["5", "x"], "n": [1, 2]})
+    coalesce.create(tmp_path / "apps", rows.schema, partition_by=["app"]).append(rows)
+
+    def numbers() -> list[int]:
+        found = spark.read.format("coalesce").load(str(tmp_path / "apps")).where("CAST(app AS INT) = 5").collect()
+        return [row.n for row in found]
+
+    for _ in range(2):
+        put("spark.sql.ansi.enabled", "false")
+        assert numbers() == [1]
+        put("spark.sql.ansi.enabled", "true")
+        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+            numbers()

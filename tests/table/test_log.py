@@ -1,4 +1,5 @@
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -571,3 +572,24 @@ def test_a_directory_in_the_place_of_a_manifest(local: Callable[[], LocalStorage
     with pytest.raises(CorruptMetadata, match="missing although version 1 names it") as caught:
         opened(local()).plan()
     assert caught.value.file == ref.path
+
+
+def test_a_version_is_understood_once_however_often_the_table_is_opened(
+    local: Callable[[], LocalStorage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what is in its file, which is read each time: a flipped bit, or another number, is noticed."""
+    table = create(local())
+    table.append(events("A", [1]))
+    before = opened(local()).state
+    monkeypatch.setattr("coalesce.table.commit.log.decode_version", None)
+    assert opened(local()).state is before
+    monkeypatch.undo()
+    file = tmp_path / "events" / version_path(1)
+    data = bytearray(file.read_bytes())
+    data[40] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CorruptMetadata):
+        opened(local())
+    shutil.copy(tmp_path / "events" / version_path(0), file)
+    with pytest.raises(CorruptMetadata, match="it was moved"):
+        opened(local())

@@ -29,7 +29,7 @@ from coalesce.plan.plan import Outline, Plan
 from coalesce.plan.planner import PlannedManifest
 from coalesce.plan.report import Report, counted, human_bytes, make_report
 from coalesce.predicate.expr import TRUE, And, Bound
-from coalesce.predicate.normalize import has_opaque, normalize
+from coalesce.predicate.normalize import is_plain, normalize
 from coalesce.predicate.render import literal_sql
 from coalesce.recent import Recent
 from coalesce.spark.jvm.catalyst import java_class
@@ -181,7 +181,7 @@ def estimate(question: Question, evaluator: Any) -> str:
         _listed.put(question["scan"], Outline.of(plan))
         answer["files"] = list_files(plan, found.constants, part)
     text = json.dumps(answer)
-    if not has_opaque(plan.predicate):
+    if is_plain(plan.predicate):
         _estimates.put((version, filters, part), text)
     return text
 
@@ -190,7 +190,7 @@ def described(question: Question, evaluator: Any) -> str:
     """What became of the files, stage by stage, for people; it takes longer than the plan itself."""
     plan = _plan(question, _recall(question), evaluator)
     text = _description(plan)
-    if not has_opaque(plan.predicate):
+    if is_plain(plan.predicate):
         _descriptions.put((question["key"], frozenset(question["filters"])), text)
     return json.dumps({"description": text})
 
@@ -258,7 +258,7 @@ def _plan(question: Question, found: QueriedVersion, evaluator: Any) -> Plan:
         return kept.plan()
     predicate = normalize(_predicate(question, found))
     plan = found.plan(predicate, Catalyst(found.version.schema, evaluator.evaluate))
-    if not has_opaque(predicate):
+    if is_plain(predicate):
         _plain.put((question["key"], filters), Outline.of(replace(plan, opaque=None)))
     elif scan is not None:
         _plans.put(key, Outline.of(plan))

@@ -9,6 +9,7 @@ only where it leads nowhere.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import sha256
 from itertools import islice, pairwise
 from threading import Lock
 
@@ -35,6 +36,8 @@ from coalesce.storage.base import Listing, Storage, StoredFile
 _AT_ONCE = 16  # versions that are read at the same time: most of it is waiting for the store
 _LOOKS = 3  # how often files are listed before one is said to be lost
 _REMEMBERED = 8 * 1024 * 1024  # bytes of decoded versions kept per table; they never change
+# What files say, by number and by what is in them, whichever table they are of: Spark opens a table for each query.
+_UNDERSTOOD: Recent[tuple[int, bytes], Version] = Recent(_REMEMBERED, held_bytes)
 
 
 class Log:
@@ -269,10 +272,15 @@ class Log:
         return version
 
     def _understood(self, data: bytes, number: int) -> Version:
-        """The version in a file, which is mostly like the one that was read last."""
+        """The version in a file, which is mostly like the one that was read last, or that one."""
+        key = number, sha256(data).digest()
+        known = _UNDERSTOOD.get(key)
+        if known is not None:
+            return known
         parts = Parts(self._parts)
         version = decode_version(data, number, parts)
         self._parts = parts
+        _UNDERSTOOD.put(key, version)
         return version
 
     def _encoded(self, version: Version) -> bytes:
