@@ -34,7 +34,7 @@ from coalesce.predicate.scalar.zones import UTC_ZONE, Zone, zone_of
 _FIRST_PLAIN: Final = -719_162  # 0001-01-01, the first day that Arrow writes as Spark does
 _AFTER_PLAIN: Final = 2_932_897  # 10000-01-01
 _CYCLE: Final = 146_097  # days in 400 years, after which the calendar repeats itself
-_SIGNS: Final = pa.array(["", "-", "+"])  # before a year that has four digits, one before the year 0, and a longer one
+_SIGNS: Final = ("", "-", "+")  # before a year that has four digits, one before the year 0, and a longer one
 _CANONICAL: Final = (
     r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?\z"  # what Arrow reads, too
 )
@@ -134,7 +134,7 @@ def _with_years(days: Integers, missing: Mask, write: Callable[[Integers], pa.Ar
         return write(days)
     years = years_of(days)
     texts = write(np.where(far, days - (years // 400 - 5) * _CYCLE, days))
-    signs = _SIGNS.take(column_from((years < 0) + 2 * (years > 9999)))
+    signs = pa.array(_SIGNS).take(column_from((years < 0) + 2 * (years > 9999)))
     digits = pc.utf8_lpad(column_from(np.abs(years)).cast(pa.string()), 4, "0")
     rest = pc.utf8_slice_codeunits(texts, 4)
     joined = pc.binary_join_element_wise(signs, digits, rest, pa.scalar("", pa.string()))
