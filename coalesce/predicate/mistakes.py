@@ -200,7 +200,7 @@ def _unreadable(text: str, type_: AtomicType) -> str | None:
     """Why a text is no value of the type, if it surely is none. Blanks around it do not matter to Spark."""
     bare = text.strip()
     if type_ in TEMPORAL:
-        if temporal.looks_like_date(bare) and temporal.date_from_text(bare) is None:
+        if temporal.is_no_date(bare):
             return f"there is no date {bare}."
         if _DAY.fullmatch(bare) or (type_ != DATE and _CLOCK.fullmatch(bare)):
             return None

@@ -41,9 +41,10 @@ def date_from_text(text: str) -> int | None:
         return None
 
 
-def looks_like_date(text: str) -> bool:
-    """Whether the text has the canonical form, be there such a day or not."""
-    return _DATE.fullmatch(text) is not None
+def is_no_date(text: str) -> bool:
+    """Whether the text has the canonical form and surely is no day; Spark has a year 0, which Python has not."""
+    match = _DATE.fullmatch(text)
+    return match is not None and match[1] != "0000" and date_from_text(text) is None
 
 
 def timestamp_from_text(text: str, time_zone: str, *, once: bool = False) -> int | None:

@@ -188,7 +188,7 @@ def typed(word: str, text: str, *, time_zone: str, source: str, position: int) -
             return _binary(text, position)
         case "DATE":
             value = temporal.date_from_text(text)
-            if value is None and temporal.looks_like_date(text) and not text.startswith("0000"):  # Spark has a year 0
+            if temporal.is_no_date(text):
                 raise PredicateError(f"there is no date {text}.", source, position)
             return None if value is None else Literal(value, DATE, position)
         case "TIMESTAMP_NTZ":
