@@ -60,5 +60,4 @@ def _look(steps: Steps, queries: list[Query], prefix: str, after: str) -> None:
     found = steps.engine.footprint()
     steps.notes.figure(f"{prefix}files{after}", found.files, "files")
     steps.notes.figure(f"{prefix}metadata{after}", found.metadata_bytes / 1024, "KB")
-    for query in queries:
-        steps.query(query, f"{prefix}{query.name}{after}")
+    steps.queries({f"{prefix}{query.name}{after}": query for query in queries})

@@ -5,9 +5,10 @@ A step that fails, or that the engine does not have, leaves words in place of it
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from benchmarks.answers import answer
@@ -16,7 +17,8 @@ from benchmarks.findings import Notebook
 from benchmarks.workload import Query
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
-_MANY, _SHORT = 15, 2.5  # what is short is repeated so often, as long as all of it takes no more than that many seconds
+_MANY, _SHORT = 12, 2.0  # what is short is repeated so often, as long as all of it takes no more than that many seconds
+_WARMING: Final = 4  # rounds of what is short that are not measured
 
 
 @dataclass(slots=True)
@@ -70,28 +72,54 @@ class Steps:
         return attempt.done
 
     def repeated(self, name: str, work: Callable[[], object], least: int = 1) -> None:
-        """Time the same again and again; the first warms up. A long one is repeated less often."""
-        with self.words_for(name):
-            spent = seconds(work)
-            for number in range(_MANY):
-                if spent > (_ENOUGH if number < max(self.repeats, least) else _SHORT) and number > 0:
-                    break
-                took = seconds(work)
-                self.notes.figure(name, took * 1e3, "ms")
-                spent += took
+        """Time the same again and again; a long one less often."""
+        self.in_turns({name: work}, least)
+
+    def in_turns(self, works: Mapping[str, Callable[[], object]], least: int = 1) -> None:
+        """Time each of several again and again, all of them in turns; a long one less often. The first rounds warm up.
+
+        So what disturbs the machine for a while is in few figures of each.
+        """
+        warming, measured = dict.fromkeys(works, 0.0), dict.fromkeys(works, 0.0)
+        for number in range(-_WARMING, _MANY):
+            for name, work in works.items():
+                if name not in measured or not self._goes_on(number, least, warming[name], measured[name]):
+                    continue
+                with self.words_for(name) as attempt:
+                    took = seconds(work)
+                    (warming if number < 0 else measured)[name] += took
+                    if number >= 0:
+                        self.notes.figure(name, took * 1e3, "ms")
+                if not attempt.done:
+                    del measured[name]
+
+    def _goes_on(self, number: int, least: int, warming: float, measured: float) -> bool:
+        """Whether something is done in a round, by what it has taken so far; those before round 0 warm up."""
+        if number < 0:
+            return warming == 0 or warming < _SHORT
+        if number == 0:
+            return True
+        return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= _SHORT
 
     def query(self, query: Query, name: str | None = None) -> None:
         """Time a query, write down its answer and, by a run of its own, what it reads."""
-        called = query.name if name is None else name
-        with self.words_for(called):
-            self.engine.watch()
-            self.notes.answer(called, answer(query, self.engine.query(query)))
-            read = self.engine.read()
-            if read.files is not None:
-                self.notes.figure(f"{called}: files read", read.files, "files")
-            if read.bytes is not None:
-                self.notes.figure(f"{called}: bytes read", read.bytes / 1024, "KB")
-            self.repeated(called, lambda: self.engine.query(query))
+        self.queries({query.name if name is None else name: query})
+
+    def queries(self, queries: Mapping[str, Query]) -> None:
+        """The same of several, by the names that their figures are to have."""
+        works: dict[str, Callable[[], object]] = {}
+        for name, query in queries.items():
+            with self.words_for(name) as attempt:
+                self.engine.watch()
+                self.notes.answer(name, answer(query, self.engine.query(query)))
+                read = self.engine.read()
+                if read.files is not None:
+                    self.notes.figure(f"{name}: files read", read.files, "files")
+                if read.bytes is not None:
+                    self.notes.figure(f"{name}: bytes read", read.bytes / 1024, "KB")
+            if attempt.done:
+                works[name] = partial(self.engine.query, query)
+        self.in_turns(works)
 
     def check(self, query: Query) -> None:
         """Write down an answer, and time nothing."""

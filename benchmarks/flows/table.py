@@ -58,8 +58,7 @@ def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: N
     else:
         engine.open(MAIN)
     if "queries" in size.measures:
-        for query in queries:
-            steps.query(query)
+        steps.queries({query.name: query for query in queries})
     _change(steps, size, staged)
     if "compact" in size.measures:
         _compact(steps, queries)
