@@ -62,6 +62,12 @@ class Recent(Generic[K, V]):
                 if self._held.pop(key, None) is not None:
                     self._total -= self._weights.pop(key)
 
+    def forget_where(self, goes: Callable[[K], bool]) -> None:
+        """Let go of what is held under keys that `goes` says so of."""
+        with self._lock:
+            keys = [key for key in self._held if goes(key)]
+        self.forget(keys)
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:

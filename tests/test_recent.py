@@ -28,6 +28,15 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     assert (len(kept), kept.total) == (2, 2)
 
 
+def test_what_is_said_of_keys_goes() -> None:
+    """And takes its weight along."""
+    kept = make_recent(100)
+    for name in ("table one", "table two", "other"):
+        kept.put(name, Thing(10))
+    kept.forget_where(lambda name: name.startswith("table"))
+    assert (len(kept), kept.total, "other" in kept) == (1, 10, True)
+
+
 def test_what_grows_is_noticed_though_nobody_asks_for_it() -> None:
     """A plan holds an index and asks more and more of it; the next things that are used here find that out."""
     kept = make_recent(100)

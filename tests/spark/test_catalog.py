@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 import coalesce
@@ -353,7 +352,7 @@ def test_a_dropped_table_is_gone_at_once(made: Lake) -> None:
     frame = made.spark.table("lake.made.t")
     made.sql("DROP TABLE lake.made.t")
     assert list((made.root / "made").iterdir()) == []
-    with pytest.raises((PySparkException, Py4JJavaError), match=r"FILE_NOT_EXIST|no table|missing"):
+    with pytest.raises(PySparkException):
         frame.collect()
     refused(made, "SELECT * FROM lake.made.t", "TABLE_OR_VIEW_NOT_FOUND")
     made.sql("CREATE TABLE lake.made.t AS SELECT 9L AS k")

@@ -13,6 +13,8 @@ from uuid import uuid4
 
 from coalesce.errors import CoalesceError, StorageError
 from coalesce.manifest.paths import METADATA
+from coalesce.storage.local import LocalStorage
+from coalesce.table.commit.manifests import SHARED_CACHE
 
 _HIDDEN: Final = ("_", ".")
 _ASIDE: Final = ".coalesce-dropped-"
@@ -90,6 +92,7 @@ def delete(place: str, name: str) -> bool:
         return False
     except OSError as error:
         raise StorageError(f"could not drop {name}: {error.strerror or error}.") from error
+    SHARED_CACHE.forget_table(LocalStorage(place).uri(""))
     try:
         shutil.rmtree(aside)
     except OSError as error:

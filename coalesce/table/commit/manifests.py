@@ -35,6 +35,10 @@ class ManifestCache(Recent[str, ManifestIndex]):
     def __init__(self, capacity: int = CACHE_BYTES) -> None:
         super().__init__(capacity, lambda index: index.nbytes)
 
+    def forget_table(self, uri: str) -> None:
+        """Let go of the manifests of the table at a place, which is there no more: who asks for them is to be told."""
+        self.forget_where(lambda key: key.startswith(f"{uri}\0"))
+
 
 SHARED_CACHE = ManifestCache()
 
