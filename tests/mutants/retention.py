@@ -43,7 +43,7 @@ MUTANTS = (
     Mutant(
         name="retention: a manifest of other paths is believed",
         file="coalesce/manifest/manifest_file.py",
-        old="    _check_digest(data, ref)\n    try:\n        paths =",
+        old="    check_digest(data, ref)\n    try:\n        paths =",
         new="    try:\n        paths =",
         tests=(VACUUM,),
         seen="a manifest that was exchanged costs the files of the right one",
