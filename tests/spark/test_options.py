@@ -7,7 +7,8 @@ import pytest
 
 import coalesce
 from coalesce.errors import CoalesceError
-from coalesce.spark.translate.options import OPTIONS, Source, read_options, stream_options, write_options
+from coalesce.spark.translate.option_names import OPTIONS, Source
+from coalesce.spark.translate.options import read_options, stream_options, write_options
 from tests.spark.asked import NATIVE, asked, check_read, check_write, make, read, reads, write
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ SCHEMA = pa.schema([("app", pa.string()), ("n", pa.int64())])
 def written(table: Table, **options: str) -> "tuple[PortableWriter, list[Any]]":
     """A write whose tasks have come to their end: only the commit is left."""
     from coalesce.spark.connect.source import PortableWriter, Settings, Written, write_batches
-    from coalesce.spark.translate.options import Source, write_options
+    from coalesce.spark.translate.option_names import Source
+    from coalesce.spark.translate.options import write_options
 
     given = write_options({"path": table.location, **options}, Source.PORTABLE, overwrite=bool(options))
     writer = PortableWriter(core_of(table).snapshot(), bool(options), given)

@@ -11,7 +11,8 @@ from typing import Any, Final
 from pyspark.sql.types import StructType
 
 from coalesce.errors import InvalidArgument
-from coalesce.spark.translate.options import PARTITION_COLUMNS, PROPERTIES, WriteOptions, write_options
+from coalesce.spark.translate.option_names import PARTITION_COLUMNS, PROPERTIES
+from coalesce.spark.translate.options import WriteOptions, write_options
 from coalesce.table.properties import check_properties
 
 PARTITIONED_BY: Final = "coalesce.partitioned-by"  # where `Parser.java` puts transforms, as JSON

@@ -13,7 +13,8 @@ from coalesce.model.spec import PartitionField, field_text
 from coalesce.predicate.names import quoted
 from coalesce.spark.commands.save import check_same_table, save
 from coalesce.spark.source.versions import storage_at
-from coalesce.spark.translate.options import Given, read_options, write_options
+from coalesce.spark.translate.option_names import Given
+from coalesce.spark.translate.options import read_options, write_options
 from coalesce.spark.translate.schema import spark_schema
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table

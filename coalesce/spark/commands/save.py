@@ -7,7 +7,7 @@
 | errorifexists (Spark's default) | refused | it is created |
 | ignore | nothing happens | it is created |
 
-Which options there are, and what each may say, is in `options.py`. `partitionOverwriteMode` is the session's unless
+Which options there are, and what each may say, is in `option_names.py` and `options.py`. `partitionOverwriteMode` is the session's unless
 given. What is said of a table that is created (`partitionBy`, `smallColumns`, `smallBelow`, `targetFileSize`) may be
 said again of one that is there, if it is so.
 """  # noqa: E501 - a table
@@ -27,7 +27,8 @@ from coalesce.model.rule import DEFAULT_BELOW, RuleRequest, parse_bytes, request
 from coalesce.model.spec import field_text
 from coalesce.spark.engine import SparkEngine
 from coalesce.spark.source.versions import storage_at
-from coalesce.spark.translate.options import COLUMNS, CREATE, Given, WriteOptions, write_options
+from coalesce.spark.translate.option_names import COLUMNS, CREATE, Given
+from coalesce.spark.translate.options import WriteOptions, write_options
 from coalesce.spark.translate.schema import nullable
 from coalesce.table.commit.log import Log
 from coalesce.table.create import create_table

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.errors import TableNotFound
 from coalesce.spark.commands.save import check_same_table, created, opened
-from coalesce.spark.translate.options import PARTITION_COLUMNS, WriteOptions, sink_options
+from coalesce.spark.translate.option_names import PARTITION_COLUMNS
+from coalesce.spark.translate.options import WriteOptions, sink_options
 from coalesce.spark.translate.schema import nullable
 
 

@@ -13,7 +13,8 @@ from coalesce.predicate.normalize import is_plain
 from coalesce.spark.commands.save import opened
 from coalesce.spark.engine import SparkEngine
 from coalesce.spark.translate.condition import bound_from
-from coalesce.spark.translate.options import Given, read_options, write_options
+from coalesce.spark.translate.option_names import Given
+from coalesce.spark.translate.options import read_options, write_options
 from coalesce.spark.write.assigned import Name
 from coalesce.spark.write.revise import Change, Changes
 from coalesce.table.revising import revised

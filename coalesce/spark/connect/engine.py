@@ -28,7 +28,7 @@ from coalesce.predicate.expr import Bound
 from coalesce.predicate.normalize import has_opaque
 from coalesce.predicate.render import to_sql
 from coalesce.spark.connect.source import check_columns, write_batches
-from coalesce.spark.translate.options import VERSION
+from coalesce.spark.translate.option_names import VERSION
 from coalesce.spark.translate.schema import schema_from_spark
 from coalesce.table.engine import Revision, Snapshot
 from coalesce.table.match import outside, refusal

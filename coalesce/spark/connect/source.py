@@ -8,8 +8,8 @@ shall prune are said where they cannot leak, as options of the read:
 
     spark.read.format("coalesce").option("where", "dt = DATE '2026-05-17'").option("columns", "app, k").load(path)
 
-Which options there are is in `options.py`. Those that configure an object store are called `storage.<name>`. Rows are
-written to a table that is there already.
+Which options there are is in `option_names.py`. Those that configure an object store are called `storage.<name>`. Rows
+are written to a table that is there already.
 
 Where Spark asks this source what to read and to write, no session is in sight; in a task its settings are. So tasks say
 what the session says of overwriting, and a condition that means something else in each time zone is judged in tasks
@@ -42,7 +42,8 @@ from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.types import Field
 from coalesce.predicate.expr import Bound
-from coalesce.spark.translate.options import ReadOptions, Source, WriteOptions, location, read_options, write_options
+from coalesce.spark.translate.option_names import Source, location
+from coalesce.spark.translate.options import ReadOptions, WriteOptions, read_options, write_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema
 from coalesce.storage import open_storage
 from coalesce.table.commit.changes import only_in

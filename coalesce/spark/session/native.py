@@ -22,7 +22,8 @@ from coalesce.spark.commands.save import insert, opened, save
 from coalesce.spark.jvm.unseen import without_call_sites
 from coalesce.spark.session.java_classes import load_classes
 from coalesce.spark.source import queries, stream
-from coalesce.spark.translate.options import COLUMNS, CREATE, location, write_options
+from coalesce.spark.translate.option_names import COLUMNS, CREATE, location
+from coalesce.spark.translate.options import write_options
 
 _connecting = Lock()
 _connected: list[Any] = []  # the gateways to JVMs that know the way here

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coalesce.plan.report import Report
 from coalesce.spark.source import queries, versions
-from coalesce.spark.translate.options import VERSION
+from coalesce.spark.translate.option_names import VERSION
 from coalesce.storage.resolve import is_relative
 from coalesce.table.engine import Snapshot
 
