@@ -6,6 +6,7 @@ from itertools import count
 
 from hypothesis import strategies as st
 
+from coalesce.model.conversions import integer_range, scaled
 from coalesce.model.schema import Schema, with_fresh_ids
 from coalesce.model.types import (
     BINARY,
@@ -26,7 +27,6 @@ from coalesce.model.types import (
     Type,
     Value,
 )
-from coalesce.model.values import integer_range, scaled
 
 AWKWARD_STRINGS = (
     "",

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coalesce.model.arrow_schema import type_from_arrow
+from coalesce.model.conversions import scaled
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.types import (
     BINARY,
@@ -25,7 +26,7 @@ from coalesce.model.types import (
     DecimalType,
     Value,
 )
-from coalesce.model.values import column_of, scaled, values_of
+from coalesce.model.values import column_of, values_of
 
 # The first release of each writer whose bounds of strings, binaries and decimals in bytes are in the format's order.
 _WRITERS: Final = {

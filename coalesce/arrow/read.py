@@ -6,25 +6,26 @@ says what it holds. Types that were widened since are cast. Rows of dead tuples 
 module: whoever reads gets the rows that the table has.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from coalesce.arrow.column_places import Find, Finder, field_id, finder, leaves_of
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
 from coalesce.arrow.places import Places, live_rows, places_of
 from coalesce.arrow.ranges import Ranges, Rows, chosen_rows, joined
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
-from coalesce.model.arrow_schema import FIELD_ID, arrow_field, arrow_type
+from coalesce.model.arrow_schema import arrow_field, arrow_type
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import Group
 from coalesce.model.spec import Spec
@@ -35,8 +36,6 @@ from coalesce.predicate.outcomes import Mask
 from coalesce.storage.base import Storage
 from coalesce.table.commit.log import why_missing
 from coalesce.table.layout import one_nan
-
-_Key = TypeVar("_Key")
 
 # So many rows of a tuple, on average, are told by it in less time than it takes to decode them.
 _LONG_RUN: Final = 16
@@ -145,12 +144,17 @@ class OpenFile:
         return list(self.parquet.schema_arrow)
 
     @cached_property
-    def _place_of(self) -> Callable[[Field], int | None]:
+    def _find(self) -> Finder:
+        return finder(self._members)
+
+    @cached_property
+    def _place_of(self) -> Find:
         return self._find(self._members)
 
     @cached_property
-    def _has_ids(self) -> bool:
-        return any(_field_id(f) is not None for f in self._members)
+    def leaves(self) -> list[range]:
+        """For each top-level column the places of its Parquet columns: one for an atomic column."""
+        return leaves_of(self._members)
 
     @cached_property
     def constants(self) -> Mapping[int, Value]:
@@ -225,8 +229,8 @@ class OpenFile:
         return pa.Table.from_arrays(chosen_rows(table.columns, self._live), schema=LINEAGE)
 
     def _materialized(self, field: pa.Field, count: int) -> pa.ChunkedArray:
-        wanted = _field_id(field)
-        places = [i for i, f in enumerate(self._members) if _field_id(f) == wanted]
+        wanted = field_id(field)
+        places = [i for i, f in enumerate(self._members) if field_id(f) == wanted]
         if not places:
             return pa.chunked_array([pa.nulls(count, pa.int64())])
         return self._stored(places, range(len(self.group_rows)))[0].cast(pa.int64())
@@ -264,16 +268,6 @@ class OpenFile:
             rows += batch.num_rows
             if rows >= stop:
                 return
-
-    @cached_property
-    def leaves(self) -> list[range]:
-        """For each top-level column the places of its Parquet columns: one for an atomic column."""
-        found, start = [], 0
-        for field in self._members:
-            count = _leaf_count(field.type)
-            found.append(range(start, start + count))
-            start += count
-        return found
 
     def _is_told(self, field: Field) -> bool:
         # Where both the entry and the file have a value, the entry is the truth, and need not be read. But a float's
@@ -326,15 +320,6 @@ class OpenFile:
             raise _unreadable(self.entry, error) from error
         return pa.chunked_array(chunks, arrow_type(type_))
 
-    def _find(self, members: Sequence[pa.Field]) -> Callable[[Field], int | None]:
-        """The place of a column of the file, or of a member of a struct in it, among these: the first of its kind."""
-        if self._has_ids:
-            by_id = _first_places(map(_field_id, members))
-            return lambda field: by_id.get(field.id)
-        by_name = _first_places(m.name for m in members)
-        by_folded = _first_places(m.name.lower() for m in members)  # Hive writes names in lower case
-        return lambda field: by_name.get(field.physical_name, by_folded.get(field.physical_name.lower()))
-
 
 def open_file(storage: Storage, entry: DataFile, version: Version) -> OpenFile:
     """Open a data file of `version` and read its footer; if it is gone because the version has expired, say so."""
@@ -382,26 +367,9 @@ def _unreadable(entry: DataFile, error: Exception) -> StorageError:
     return StorageError(f"the data file {entry.path!r} cannot be read as Parquet: {error}.")
 
 
-def _field_id(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(FIELD_ID)
-    return None if text is None else int(text)
-
-
-def _first_places(keys: Iterable[_Key]) -> dict[_Key, int]:
-    return {key: place for place, key in reversed([*enumerate(keys)])}
-
-
 def _counts(parts: Sequence[range], chosen: Ranges | None) -> list[int]:
     """How many rows of each part are chosen, one part after the other."""
     if chosen is None:
         return [len(part) for part in parts]
     ends = accumulate(map(len, parts))
     return [chosen.between(end - len(part), end).count for part, end in zip(parts, ends, strict=True)]
-
-
-def _leaf_count(type_: pa.DataType) -> int:
-    if isinstance(type_, pa.BaseExtensionType):
-        return _leaf_count(type_.storage_type)
-    if pa.types.is_dictionary(type_):
-        return 1
-    return sum(_leaf_count(type_.field(i).type) for i in range(type_.num_fields)) if type_.num_fields else 1

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.conversions import integer_range, scaled
 from coalesce.model.murmur3 import Words, murmur3_longs, murmur3_spans
 from coalesce.model.transforms import (
     INT32_MAX,
@@ -25,7 +26,7 @@ from coalesce.model.transforms import (
     since_epoch,
 )
 from coalesce.model.types import BINARY, FLOATING, INTEGRAL_BITS, STRING, AtomicType, DecimalType
-from coalesce.model.values import integer_range, not_text, scaled
+from coalesce.model.values import not_text
 
 
 def apply_array(transform_: Transform, source_type: AtomicType, array: pa.Array | pa.ChunkedArray) -> pa.Array:

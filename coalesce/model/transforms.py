@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coalesce.errors import SpecError
+from coalesce.model.conversions import integer_range, scaled, unscaled
 from coalesce.model.murmur3 import murmur3
 from coalesce.model.types import (
     DATE,
@@ -29,7 +30,6 @@ from coalesce.model.types import (
     DecimalType,
     Value,
 )
-from coalesce.model.values import integer_range, scaled, unscaled
 
 _INT32_MIN: Final = -(2**31)
 INT32_MAX: Final = 2**31 - 1

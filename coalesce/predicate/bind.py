@@ -15,6 +15,7 @@ from itertools import groupby, pairwise
 from typing import Final, NoReturn, assert_never, cast
 
 from coalesce.errors import PredicateError
+from coalesce.model.conversions import integer_range
 from coalesce.model.schema import Schema, did_you_mean
 from coalesce.model.types import (
     BOOLEAN,
@@ -27,7 +28,7 @@ from coalesce.model.types import (
     Value,
     is_atomic,
 )
-from coalesce.model.values import integer_range, values_of
+from coalesce.model.values import values_of
 from coalesce.predicate import render
 from coalesce.predicate.coercion import cast_value, common_type
 from coalesce.predicate.expr import (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from coalesce.arguments import check_text, is_series, shown
 from coalesce.errors import PredicateError, SchemaError
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import (
     BINARY,
     BOOLEAN,
@@ -26,7 +27,7 @@ from coalesce.model.types import (
     AtomicType,
     atomic_type,
 )
-from coalesce.model.values import from_python, integer_range, plain
+from coalesce.model.values import from_python, plain
 from coalesce.predicate.expr import (
     FALSE,
     And,

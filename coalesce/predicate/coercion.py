@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from coalesce.model.conversions import integer_range, scaled
 from coalesce.model.types import (
     BINARY,
     BOOLEAN,
@@ -34,7 +35,6 @@ from coalesce.model.types import (
     DecimalType,
     Value,
 )
-from coalesce.model.values import integer_range, scaled
 from coalesce.predicate import temporal
 
 # The decimals that hold every value of an integral type, as Spark has them.

@@ -21,10 +21,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coalesce.model.columns import column_from, is_null, numbers
+from coalesce.model.conversions import scaled
 from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import Bucket, apply
 from coalesce.model.types import FLOATING, AtomicType, DecimalType, Value
-from coalesce.model.values import column_of, scaled
+from coalesce.model.values import column_of
 from coalesce.predicate.encoding import HIGHEST, LOWEST, Codes, Encoding, Ranks, decode, encode, key_of
 from coalesce.predicate.expr import Computed, InBuckets, InRange, InSet, IsNull, Leaf
 from coalesce.predicate.extents import Extent, narrowed, outcomes_of

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import column_from, flags, numbers
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import BINARY, BOOLEAN, DOUBLE, FLOAT, FLOATING, STRING, AtomicType, DecimalType, Value
-from coalesce.model.values import column_of, integer_range, order_key, values_of
+from coalesce.model.values import column_of, order_key, values_of
 
 Codes = npt.NDArray[np.int64]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from coalesce.model.conversions import integer_range, scaled, unscaled
 from coalesce.model.types import (
     BOOLEAN,
     DATE,
@@ -29,7 +30,7 @@ from coalesce.model.types import (
     DecimalType,
     Value,
 )
-from coalesce.model.values import integer_range, order_key, scaled, unscaled
+from coalesce.model.values import order_key
 from coalesce.predicate import temporal
 from coalesce.predicate.coercion import DECIMAL_OF, cast_temporal
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from coalesce.arrow.read import _field_id, open_file
+from coalesce.arrow.column_places import field_id
+from coalesce.arrow.read import open_file
 from coalesce.arrow.write import write
 from coalesce.errors import CorruptMetadata, FileMissing, StorageError
 from coalesce.model.arrow_schema import schema_from_arrow
@@ -94,9 +95,9 @@ def test_a_wide_file_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.
 
     def counted(field: pa.Field) -> int | None:
         next(looked)
-        return _field_id(field)
+        return field_id(field)
 
-    monkeypatch.setattr("coalesce.arrow.read._field_id", counted)
+    monkeypatch.setattr("coalesce.arrow.column_places.field_id", counted)
     assert read(tmp_path, entry, version).to_pylist() == rows.to_pylist()
     assert next(looked) < 5_000
 

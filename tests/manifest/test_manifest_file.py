@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from coalesce.errors import CorruptMetadata
 from coalesce.manifest.manifest_file import decode_manifest, encode_manifest
 from coalesce.manifest.paths import new_manifest_path
+from coalesce.model.conversions import integer_range, scaled
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import Entries, concatenate, from_files
 from coalesce.model.marking import marked
@@ -41,7 +42,6 @@ from coalesce.model.types import (
     Field,
     Value,
 )
-from coalesce.model.values import integer_range, scaled
 from coalesce.model.version import ManifestRef
 from coalesce.storage.local import LocalStorage
 from coalesce.table.commit.manifests import ManifestCache, Manifests

@@ -12,6 +12,7 @@ from pyiceberg import transforms as iceberg
 from pyiceberg import types as iceberg_types
 
 from coalesce.errors import SpecError
+from coalesce.model.conversions import integer_range, scaled, unscaled
 from coalesce.model.transform_arrays import apply_array
 from coalesce.model.transforms import (
     Bucket,
@@ -47,7 +48,7 @@ from coalesce.model.types import (
     DecimalType,
     Value,
 )
-from coalesce.model.values import column_of, integer_range, order_key, scaled, unscaled, values_of
+from coalesce.model.values import column_of, order_key, values_of
 from tests.strategies import atomic_types, columns, decimal_types, values
 from tests.support.examples import examples
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from coalesce.errors import SchemaError
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.conversions import integer_range, scaled, unscaled
 from coalesce.model.types import (
     BINARY,
     BOOLEAN,
@@ -36,12 +37,9 @@ from coalesce.model.values import (
     display,
     from_json,
     from_python,
-    integer_range,
     order_key,
-    scaled,
     to_json,
     to_python,
-    unscaled,
     values_of,
 )
 from tests.strategies import AWKWARD_STRINGS, decimal_types, types_with_columns, types_with_values, values

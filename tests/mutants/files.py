@@ -54,10 +54,10 @@ MUTANTS = (
     ),
     Mutant(
         name="read: a name will do where the id is missing",
-        file="coalesce/arrow/read.py",
-        old="            return lambda field: by_id.get(field.id)\n",
-        new="            named = _first_places(m.name for m in members)\n"
-        "            return lambda field: by_id.get(field.id, named.get(field.physical_name))\n",
+        file="coalesce/arrow/column_places.py",
+        old="    return lambda field: places.get(field.id)\n",
+        new="    named = _first_places(m.name for m in members)\n"
+        "    return lambda field: places.get(field.id, named.get(field.physical_name))\n",
         tests=(f"{READ}::test_a_name_is_nothing_where_there_are_ids", f"{READ}::test_columns_are_found_by_id"),
         seen="a column shows the values of a dropped one of the same name",
     ),

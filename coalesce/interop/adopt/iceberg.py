@@ -22,6 +22,7 @@ from coalesce.interop.adopt.foreign import (
 )
 from coalesce.interop.adopt.new_version import first_version
 from coalesce.interop.adopt.survey import ICEBERG, Asked, Seen, Survey, some
+from coalesce.model.conversions import scaled
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
@@ -50,7 +51,7 @@ from coalesce.model.types import (
     Value,
     is_atomic,
 )
-from coalesce.model.values import decoded, scaled
+from coalesce.model.values import decoded
 from coalesce.model.version import Version
 from coalesce.storage.base import Storage
 from coalesce.table.layout import one_nan

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from coalesce.model.columns import Mask
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import FLOATING, INTEGRAL_BITS, DecimalType
-from coalesce.model.values import integer_range
 from coalesce.predicate.scalar import decimals
 from coalesce.predicate.scalar.elementwise import Computed, Numbers, absolute, greatest_of, raw
 from coalesce.predicate.scalar.nodes import Call

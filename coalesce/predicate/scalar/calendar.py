@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from coalesce.model.arrow_schema import arrow_type
 from coalesce.model.columns import Mask, column_from, is_null, numbers
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import INT32, AtomicType
-from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.evaluated import Datum, Evaluated, unsure_where
 
 Integers = npt.NDArray[np.int64]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coalesce.model.columns import Mask, flags, is_null, numbers
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import (
     BINARY,
     BOOLEAN,
@@ -23,7 +24,6 @@ from coalesce.model.types import (
     AtomicType,
     DecimalType,
 )
-from coalesce.model.values import integer_range
 from coalesce.predicate.coercion import DECIMAL_OF, common_type
 from coalesce.predicate.scalar import temporal_casts
 from coalesce.predicate.scalar.decimal_casts import digits_of_floats, doubles_of, floats_of

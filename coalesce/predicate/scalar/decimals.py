@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coalesce.model.columns import Mask
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import INT64, AtomicType, DecimalType
-from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.elementwise import (
     Computed,
     Numbers,

@@ -5,8 +5,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import BOOLEAN, INT64, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
-from coalesce.model.values import integer_range
 from coalesce.predicate.scalar.conversion import compared, convert, together
 from coalesce.predicate.scalar.nodes import Argument, Call, Fixed, Interval, Scalar, are_untyped, is_null
 from coalesce.predicate.temporal import fixed_offset

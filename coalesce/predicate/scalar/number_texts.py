@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from coalesce.model.columns import column_from, is_null, numbers
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL_BITS, AtomicType, DecimalType
-from coalesce.model.values import integer_range
 from coalesce.predicate.coercion import nearest_float
 from coalesce.predicate.scalar.elementwise import Computed, Numbers, absolute, digits_of, width
 

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import DOUBLE, FLOAT, FLOATING, AtomicType, DecimalType
-from coalesce.model.values import integer_range
 from coalesce.predicate.coercion import nearest_float
 from coalesce.predicate.scalar.decimal_casts import EXACT_POWERS, plain_counts
 from coalesce.predicate.scalar.elementwise import (

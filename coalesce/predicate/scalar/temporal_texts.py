@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from coalesce.model.calendar_text import DAY, SECOND
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import DATE, TIMESTAMP
-from coalesce.model.values import integer_range
 from coalesce.predicate import temporal
 from coalesce.predicate.scalar.columnar import UNSURE, Unsure
 

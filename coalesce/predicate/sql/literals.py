@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 from coalesce.errors import PredicateError
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import (
     BINARY,
     DATE,
@@ -31,7 +32,6 @@ from coalesce.model.types import (
     PrimitiveType,
     Value,
 )
-from coalesce.model.values import integer_range
 from coalesce.predicate import temporal
 from coalesce.predicate.coercion import float_from_text
 from coalesce.predicate.expr import Literal

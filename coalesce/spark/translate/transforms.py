@@ -15,11 +15,11 @@ from typing import Any, Final, assert_never
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
 
+from coalesce.model.conversions import integer_range, scaled
 from coalesce.model.schema import Schema
 from coalesce.model.spec import Spec
 from coalesce.model.transforms import Bucket, Day, Hour, Identity, Month, Transform, Truncate, Void, Year, result_type
 from coalesce.model.types import BINARY, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, AtomicType, DecimalType, Field
-from coalesce.model.values import integer_range, scaled
 from coalesce.spark.jvm.catalyst import column as column_of
 from coalesce.spark.jvm.catalyst import method_call, static_call, timestamp_as_long
 from coalesce.spark.translate.schema import spark_type

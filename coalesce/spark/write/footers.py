@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 
 from coalesce.arrow.statistics import lower_bound, upper_bound
 from coalesce.errors import SchemaError
+from coalesce.model.conversions import scaled
 from coalesce.model.datafile import ColumnStatistics
 from coalesce.model.schema import Schema
 from coalesce.model.types import BINARY, BOOLEAN, FLOAT, FLOATING, STRING, AtomicType, DecimalType, Field, Value
-from coalesce.model.values import decoded, scaled
+from coalesce.model.values import decoded
 from coalesce.spark.jvm.catalyst import hadoop_configuration, jvm
 from coalesce.spark.jvm.java_helpers import helper
 

@@ -12,19 +12,17 @@ nothing to do.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from sortedcontainers import SortedList
 
-from coalesce.model.rule import Group, PhysicalKey, route
-from coalesce.model.spec import LogicalTuple
 from coalesce.plan.index import Positions
 from coalesce.predicate.outcomes import Mask
 from coalesce.table.layout import Arrangement, PlannedFile, Slice, files_of_keys
-from coalesce.table.maintain.held import NO_KEY, Held
+from coalesce.table.maintain.held import Held
+from coalesce.table.maintain.placed import Placed, by_key, keep
 
 OLD: Final = "of an older spec or rule"
 UNKNOWN: Final = "of unknown contents"
@@ -83,7 +81,7 @@ def worth_doing(held: Held, among: Mask, target: int, limits: Limits, due: Mask 
     Files that have to move come first, and alone: where they arrive they may be worth more. Those that are `due`
     because of their dead rows are written again in any case, with others if that is worth it.
     """
-    placed = _Placed.by_rule(held)
+    placed = Placed.by_rule(held)
     moving = [*_foreign(held, among, limits), *_moved(placed, among & (placed.old | placed.stray), target, limits)]
     if moving:
         return moving
@@ -96,7 +94,7 @@ def worth_doing(held: Held, among: Mask, target: int, limits: Limits, due: Mask 
 
 def without_dead(held: Held, which: Mask, target: int, limits: Limits) -> list[Job]:
     """Some files, all of which have dead rows, written again, and no others."""
-    placed = _Placed.by_rule(held)
+    placed = Placed.by_rule(held)
     jobs = [*_foreign(held, which, limits), *_moved(placed, which & held.known, target, limits)]
     return [replace(job, reasons={DEAD: len(job.files)}) for job in jobs]
 
@@ -109,7 +107,7 @@ def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
     """
     jobs: list[Job] = []
     taken = np.zeros(len(held.tuples), np.bool_)  # a tuple that has grown may lie in two of the places
-    for key, members in _by_key(held, held.known & (held.live_bytes < SMALL_SHARE * target)):
+    for key, members in by_key(held, held.known & (held.live_bytes < SMALL_SHARE * target)):
         if len(members) <= most:
             continue
         tiers = np.floor(np.log(np.maximum(held.rows[members], 1)) / np.log(most + 1))
@@ -122,7 +120,7 @@ def crowded(held: Held, most: int, target: int, most_bytes: int) -> list[Job]:
         own = held.posting_tuple[held.postings_of(due)]
         by_itself = bool(taken[own].any())
         taken[own] = True
-        jobs += _merged(held, np.sort(due), _keep(held, key), target, {SMALL: len(due)}, by_itself=by_itself)
+        jobs += _merged(held, np.sort(due), keep(held, key), target, {SMALL: len(due)}, by_itself=by_itself)
     return jobs
 
 
@@ -166,92 +164,6 @@ def joined(jobs: Sequence[Job]) -> Arrangement | None:
     return Arrangement(tuples=tuples, files=files, bytes_per_row=weights / max(rows, 1))
 
 
-# --- where tuples belong -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """Where the rule of now wants each tuple: `wanted` are numbers of `keys`."""
-
-    held: Held
-    keys: Sequence[PhysicalKey]
-    wanted: npt.NDArray[np.int64]
-
-    @staticmethod
-    def by_rule(held: Held) -> "_Placed":
-        """By what the table has of each tuple; one that is alone stays so until it is well below the limit."""
-        rule, spec = held.version.rule, held.version.spec
-        share = held.posting_rows * held.row_bytes[held.posting_file]
-        sizes = np.bincount(held.posting_tuple, weights=share, minlength=len(held.tuples))
-        alone = np.zeros(len(held.tuples), np.bool_)
-        alone[held.posting_tuple[held.is_alone[held.posting_file]]] = True
-        rows = np.bincount(held.posting_tuple, weights=held.posting_rows, minlength=len(held.tuples))
-        numbers: dict[PhysicalKey, int] = {key: number for number, key in enumerate(held.keys)}
-        densest = np.zeros(len(numbers) + 1)  # bytes of a row in each physical partition; the last is for unknown ones
-        np.maximum.at(densest, held.key, held.row_bytes)
-
-        def wanted_key(tuple_: LogicalTuple, size: float, count: float, was_alone: bool) -> int:
-            key = route(rule, spec, tuple_, int(size), was_alone)
-            number = numbers.get(key, NO_KEY)
-            # A number beyond those of the table is a key that another tuple is wanted at: nothing lies there yet.
-            if was_alone and 0 <= number < len(held.keys) and any(isinstance(component, Group) for component in key):
-                # Beside rows that take more it would count for more: if it would have to leave again, it stays.
-                key = route(rule, spec, tuple_, int(max(size, count * densest[number])))
-            return numbers.setdefault(key, len(numbers))
-
-        tuples = zip(held.tuples, sizes.tolist(), rows.tolist(), alone.tolist(), strict=True)
-        wanted = [wanted_key(*tuple_) for tuple_ in tuples]
-        return _Placed(held, list(numbers), np.array(wanted, np.int64))
-
-    @cached_property
-    def astray(self) -> Mask:
-        """The postings whose tuple belongs elsewhere than where their file lies."""
-        found: Mask = self.wanted[self.held.posting_tuple] != self.held.key[self.held.posting_file]
-        return found
-
-    @cached_property
-    def moved(self) -> Mask:
-        """The files that have a tuple which belongs elsewhere."""
-        found = np.zeros(len(self.held.rows), np.bool_)
-        found[self.held.posting_file[self.astray]] = True
-        return found
-
-    @cached_property
-    def old(self) -> Mask:
-        """The files that another rule has made."""
-        found: Mask = self.held.known & (self.held.rule_id != self.held.version.current_rule_id)
-        return found
-
-    @cached_property
-    def stray(self) -> Mask:
-        """The files of which no tuple belongs where they lie."""
-        held = self.held
-        stays = np.zeros(len(held.rows), np.bool_)
-        stays[held.posting_file[~self.astray]] = True
-        found: Mask = held.known & (held.rows > 0) & ~stays
-        return found
-
-    def homes(self, among: Mask) -> Iterator[tuple[int, Positions]]:
-        """The physical partitions, and the files of each; not those with one file in which nothing has grown."""
-        for number, members in _by_key(self.held, among & self.held.known):
-            if len(members) > 1 or self.moved[members[0]]:
-                yield number, members
-
-
-def _by_key(held: Held, chosen: Mask) -> Iterator[tuple[int, Positions]]:
-    """The physical partitions that the chosen files lie in, and the files of each, in order."""
-    files = np.flatnonzero(chosen & (held.key >= 0))
-    files = files[np.argsort(held.key[files], kind="stable")]
-    keys, starts, counts = np.unique(held.key[files], return_index=True, return_counts=True)
-    for number, start, count in zip(keys.tolist(), starts.tolist(), counts.tolist(), strict=True):
-        yield number, files[start : start + count]
-
-
-def _keep(held: Held, key: int) -> _Placed:
-    """Every tuple where it is."""
-    return _Placed(held, held.keys, np.full(len(held.tuples), key))
-
-
 # --- files that have to move -------------------------------------------------------------------------------------
 
 
@@ -273,7 +185,7 @@ def _foreign(held: Held, among: Mask, limits: Limits) -> Iterator[Job]:
         )
 
 
-def _moved(placed: _Placed, which: Mask, target: int, limits: Limits) -> Iterator[Job]:
+def _moved(placed: Placed, which: Mask, target: int, limits: Limits) -> Iterator[Job]:
     """Some files of known tuples, each of which goes where it belongs: it may be where it is."""
     held = placed.held
     for files in _chunks(held, np.flatnonzero(which), limits):
@@ -295,13 +207,13 @@ def _chunks(held: Held, files: Positions, limits: Limits) -> Iterator[Positions]
 # --- files of one physical partition -------------------------------------------------------------------------------
 
 
-def _of_home(placed: _Placed, key: int, members: Positions, target: int, limits: Limits) -> list[Job]:
+def _of_home(placed: Placed, key: int, members: Positions, target: int, limits: Limits) -> list[Job]:
     held = placed.held
     small = held.live_bytes[members] < SMALL_SHARE * target
     many = list(_chunks(held, _by_first_tuple(held, members[small]), limits))
     if len(many) > 1:  # too many to see through at once: the rest is for when these have become few
-        keep = _keep(held, key)
-        jobs = [job for c in many for job in _merged(held, np.sort(c), keep, target, {SMALL: len(c)}, by_itself=True)]
+        stay = keep(held, key)
+        jobs = [job for c in many for job in _merged(held, np.sort(c), stay, target, {SMALL: len(c)}, by_itself=True)]
         if jobs:
             return jobs
     grown = placed.moved[members]
@@ -316,7 +228,7 @@ def _of_home(placed: _Placed, key: int, members: Positions, target: int, limits:
 def _merged(
     held: Held,
     files: Positions,
-    placed: _Placed,
+    placed: Placed,
     target: int,
     reasons: Mapping[str, int],
     *,
@@ -345,7 +257,7 @@ def _job(
     )
 
 
-def _arranged(placed: _Placed, files: Positions, target: int) -> Arrangement:
+def _arranged(placed: Placed, files: Positions, target: int) -> Arrangement:
     """The rows of the files as a write of all of them would lay them out."""
     held = placed.held
     postings = held.postings_of(files)
@@ -361,7 +273,7 @@ def _arranged(placed: _Placed, files: Positions, target: int) -> Arrangement:
     )
 
 
-def _reasons(placed: _Placed, files: Positions, spread: Positions | None = None) -> dict[str, int]:
+def _reasons(placed: Placed, files: Positions, spread: Positions | None = None) -> dict[str, int]:
     """Why each file is written again, the first reason that holds."""
     old, moved = placed.old[files], placed.moved[files]
     shared = np.zeros(len(files), np.bool_) if spread is None else np.isin(files, spread)

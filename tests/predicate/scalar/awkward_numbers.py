@@ -7,6 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from coalesce.model.arrow_schema import arrow_type
+from coalesce.model.conversions import scaled
 from coalesce.model.schema import Schema
 from coalesce.model.types import (
     BINARY,
@@ -23,7 +24,7 @@ from coalesce.model.types import (
     Field,
     Value,
 )
-from coalesce.model.values import column_of, scaled
+from coalesce.model.values import column_of
 
 _INT64 = (
     0, 1, -1, 2, 5, -5, 10, 128, -129, 32768, 2**31, -(2**31) - 1, 3_037_000_500, -3_037_000_500, 2**53 + 1, 2**62,

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from coalesce.model.conversions import integer_range
 from coalesce.model.types import DATE, INT32, INT64, STRING, TIMESTAMP, TIMESTAMP_NTZ, AtomicType, Value
-from coalesce.model.values import column_of, integer_range, order_key, values_of
+from coalesce.model.values import column_of, order_key, values_of
 from coalesce.predicate.scalar import dates, temporal_casts, texts
 from coalesce.predicate.scalar.evaluate import apply, apply_at_end, evaluate
 from coalesce.predicate.scalar.evaluated import spread
