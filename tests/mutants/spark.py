@@ -12,6 +12,14 @@ MUTANTS = (
         seen="a query that fails in ANSI mode gives an answer there, if it was asked without it before",
     ),
     Mutant(
+        name="spark: dead rows are told to all sessions although Catalyst had a word in which files are read",
+        file="coalesce/spark/source/queries.py",
+        old="    if is_plain(plan.predicate):\n        _told.put",
+        new="    if plan.predicate is not None:\n        _told.put",
+        tests=("tests/spark/test_native_settings.py::test_what_was_asked_under_other_settings_is_asked_anew",),
+        seen="a query over files with dead rows fails, if it was asked under other settings before",
+    ),
+    Mutant(
         name="spark transforms: midnight belongs to the day before",
         file="coalesce/spark/translate/transforms.py",
         old="    below = F.when(numbers % divisor < F.lit(0), F.lit(1)).otherwise(F.lit(0))\n",

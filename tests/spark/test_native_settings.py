@@ -151,13 +151,21 @@ def test_other_settings_change_on_the_way(
         assert found["table"] == found["memory"], phase
 
 
-def test_what_was_asked_under_other_settings_is_asked_anew(spark: "SparkSession", put: Put, tmp_path: Path) -> None:
+@pytest.mark.parametrize("removed", [False, True], ids=["all live", "some dead"])
+def test_what_was_asked_under_other_settings_is_asked_anew(
+    spark: "SparkSession", put: Put, tmp_path: Path, removed: bool
+) -> None:
     """One condition on one version, ANSI mode off and on in turn: a text that is no number is NULL, and a failure."""
-    rows = pa.table({"app": ["5", "x"], "n": [1, 2]})
-    coalesce.create(tmp_path / "apps", rows.schema, partition_by=["app"]).append(rows)
+    rows = pa.table({"day": [1, 1, 2, 2], "app": ["5", "gone", "x", "gone"], "n": [1, 2, 3, 4]})
+    rule, by = coalesce.small("app"), {"remove.by": "mark"}
+    table = coalesce.create(tmp_path / "apps", rows.schema, partition_by=["day", "app"], rule=rule, properties=by)
+    table.append(rows)
+    if removed:
+        table.drop_partition(app="gone")
 
     def numbers() -> list[int]:
-        found = spark.read.format("coalesce").load(str(tmp_path / "apps")).where("CAST(app AS INT) = 5").collect()
+        condition = "CAST(replace(app, 'gone', '7') AS INT) = 5"
+        found = spark.read.format("coalesce").load(str(tmp_path / "apps")).where(condition).collect()
         return [row.n for row in found]
 
     for _ in range(2):

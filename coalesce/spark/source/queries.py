@@ -55,6 +55,7 @@ _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nb
 # Of conditions that mean the same in every session, and so for every scan: by version and filters.
 _plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)
 _estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len)  # of those, also by part
+_told: Recent[tuple[str, frozenset[str], bool], str] = Recent(_KEPT, len)  # by whether rows can be counted
 _descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len)  # of those that somebody looked at
 _last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by `_place`
 _listed: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # with the estimate, by scan
@@ -154,6 +155,10 @@ def parts(question: Question, evaluator: Any) -> str:
 
     If the rows of all files can be `counted`, files with dead rows and others are read as one part.
     """
+    asked = question["key"], frozenset(question["filters"]), question["counted"]
+    known = _told.get(asked)
+    if known is not None:
+        return known
     found = _recall(question)
     constants, plan = found.constants, _plan(question, found, evaluator)
     told = {part: list_dead(plan, constants, part) for part in constants.parts}
@@ -161,7 +166,10 @@ def parts(question: Question, evaluator: Any) -> str:
         for one, several in constants.together.items():
             if all(told[part] is not None for part in several):
                 told |= dict.fromkeys(several) | {one: list_dead(plan, constants, one)}
-    return json.dumps({str(part): texts for part, texts in told.items() if texts is not None})
+    text = json.dumps({str(part): texts for part, texts in told.items() if texts is not None})
+    if is_plain(plan.predicate):
+        _told.put(asked, text)
+    return text
 
 
 def estimate(question: Question, evaluator: Any) -> str:
