@@ -31,7 +31,7 @@ from coalesce.spark.translate.schema import FIELD_ID, nullable, spark_type
 from coalesce.spark.translate.transforms import components
 from coalesce.spark.write.assign import RANK, TASK, Layout, assigned, directory_columns, tuple_hash
 from coalesce.spark.write.conform import Conformed, conform, fits, name_of
-from coalesce.spark.write.few import FewRows, row_width
+from coalesce.spark.write.few import FewRows, has_wide, narrow_rows, row_width
 from coalesce.spark.write.footers import BOUND_BYTES
 from coalesce.spark.write.here import HERE, Here
 from coalesce.spark.write.readback import Found, read_back
@@ -88,10 +88,11 @@ def write_conformed(
     """
     with report.stage("count"):
         layout = _layout_by_history(session, rows, snapshot, here)
-        counted = _counted(session, rows, snapshot) if layout is None else None
+        measured = few is not None and few.is_open
+        counted = _counted(session, rows, snapshot, measured=measured) if layout is None else None
     if counted is not None:
         with report.stage("collect"):
-            all_rows = None if few is None else few.counted(sum(counted.rows))
+            all_rows = None if few is None else few.counted(sum(counted.rows), counted.width)
         if all_rows is not None:
             return _written_here(snapshot, all_rows, report)
         with report.stage("count"):
@@ -174,26 +175,29 @@ def entry(found: Found, directory: str, spec_id: int, rule_id: int | None, key: 
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """How many rows there are of each tuple, and the tuples' hashes."""
+    """How many rows there are of each tuple, the tuples' hashes, and what all rows take in memory, if it was asked."""
 
     tuples: list[LogicalTuple]
     rows: list[int]
     hashes: list[int]
+    width: int | None
 
 
-def _counted(session: SparkSession, rows: Conformed, snapshot: Snapshot) -> _Counted:
+def _counted(session: SparkSession, rows: Conformed, snapshot: Snapshot, *, measured: bool) -> _Counted:
     """Count the rows of each tuple, in one pass that also looks for rows that may not be."""
     spec, schema = snapshot.version.spec, snapshot.version.schema
     keys = components(session, spec, schema, lambda f: F.col(name_of(f)))
     checks = Checks(session, rows, snapshot)
     forbidden = [column.alias(f"n{i}") for i, column in enumerate(checks.counts)]
-    by_tuple = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden)
+    width = [F.sum(F.expr(row_width(rows.frame))).alias("width")] if measured else []
+    by_tuple = checks.frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *forbidden, *width)
     counted = by_tuple.select("*", tuple_hash(spec).alias("hash")).toArrow()
     checks.refuse([sum(counted.column(f"n{i}").to_pylist()) for i in range(len(forbidden))])
     counts = counted.column("rows").to_pylist()
     values = [values_of(type_, counted.column(f"t{i}")) for i, type_ in enumerate(spec.types(schema))]
     tuples: list[LogicalTuple] = list(zip(*values, strict=True)) if values else [()] * len(counts)
-    return _Counted(tuples, counts, counted.column("hash").to_pylist())
+    taken = sum(counted.column("width").to_pylist()) if measured else None
+    return _Counted(tuples, counts, counted.column("hash").to_pylist(), taken)
 
 
 def _layout_by_count(rows: Conformed, snapshot: Snapshot, counted: _Counted, sample: pa.Table | None) -> Layout:
@@ -253,11 +257,15 @@ def _files(
 
 def _sample(rows: Conformed, schema: Schema) -> pa.Table:
     """A few rows under their logical names; fewer if they are so wide that the driver may not have room for them."""
-    some = rows.frame.limit(_SAMPLE_ROWS)
+    some = rows.frame.limit(_SAMPLE_ROWS).select(
+        *(F.col(name_of(f)).cast(nullable(spark_type(f.type))).alias(name_of(f)) for f in schema)
+    )
+    sampled = collected(narrow_rows(some, _SAMPLE_BYTES // _SAMPLE_ROWS))
+    if not has_wide(sampled):
+        return pa.Table.from_arrays(sampled.columns[:-1], schema.names)
     widest = some.selectExpr(f"max({row_width(some)})").first()
     room = _SAMPLE_BYTES // max(1, (widest[0] if widest is not None else None) or 1)
-    named = (F.col(name_of(f)).cast(nullable(spark_type(f.type))).alias(f.name) for f in schema)
-    return collected(some.limit(max(1, min(_SAMPLE_ROWS, room))).select(*named))
+    return collected(some.limit(max(1, min(_SAMPLE_ROWS, room)))).rename_columns(schema.names)
 
 
 # --- files -------------------------------------------------------------------------------------------------------
