@@ -6,11 +6,13 @@ import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.optimizer.ReplaceCTERefWithRepartition$;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.plans.logical.WithCTE;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
@@ -31,7 +33,8 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public class RowStatements extends Rule {
 
-  public TreeNode apply(TreeNode plan) {
+  public TreeNode apply(TreeNode given) {
+    TreeNode plan = whole(given);
     LogicalPlan target =
         plan instanceof DeleteFromTable
             ? ((DeleteFromTable) plan).table()
@@ -48,6 +51,17 @@ public class RowStatements extends Rule {
         new Run(RowStatement.of((LogicalPlan) plan, relation)),
         ((CoalesceRelation) relation.relation()).options(),
         SaveMode.Overwrite);
+  }
+
+  /**
+   * A statement with all that it reads inside of it: of subqueries that read the same, Spark has made one, which stands
+   * beside the statement by now.
+   */
+  private static TreeNode whole(TreeNode plan) {
+    LogicalPlan inside = plan instanceof WithCTE ? ((WithCTE) plan).plan() : null;
+    boolean isStatement =
+        inside instanceof DeleteFromTable || inside instanceof UpdateTable || inside instanceof MergeIntoTable;
+    return isStatement ? ReplaceCTERefWithRepartition$.MODULE$.apply((LogicalPlan) plan) : plan;
   }
 
   /** The relation of a coalesce table that a statement is about, or null; of one that is cached, the one behind. */
