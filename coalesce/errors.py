@@ -147,8 +147,12 @@ class FileMissing(StorageError):
     """The file is not there."""
 
 
-class NotAFile(StorageError):
-    """A directory, a link to nothing or the like has the name of a file that is to be created. Nothing was written."""
+class NothingWritten(StorageError):
+    """The store failed before it could create a file: it is not there, and will not be."""
+
+
+class NotAFile(NothingWritten):
+    """A directory, a link to nothing or the like has the name of a file that is to be created."""
 
 
 _WINDOW = 100  # characters of predicate text shown around the caret

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coalesce.arrow.ranges import Ranges, Rows
 from coalesce.arrow.reshape import until
-from coalesce.model.datafile import DataFile
+from coalesce.model.datafile import DataFile, in_places
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import AtomicType
 from coalesce.model.values import column_of
@@ -81,10 +81,7 @@ def places_of(entry: DataFile) -> Places:
     counts, live = counts_in_order(entry)
     listed: Sequence[LogicalTuple] = entry.tuples or ()
     if entry.dead:
-        whole = list(listed)
-        for dead in sorted(entry.dead, key=lambda dead: dead.place):  # each comes to stand where it was
-            whole.insert(dead.place, dead.values)
-        listed = whole
+        listed = in_places(listed, entry.dead, lambda dead: dead.values)
     some = counts > 0
     if not some.all():
         listed = [listed[i] for i in np.flatnonzero(some).tolist()]

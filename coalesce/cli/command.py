@@ -13,6 +13,7 @@ import signal
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from typing import Any
 
 import coalesce
 from coalesce.cli import (
@@ -142,6 +143,7 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argp
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="coalesce",
+        allow_abbrev=False,
         description="Look into tables whose small logical partitions share files, and keep them in shape.",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=28),
         epilog="`coalesce VERB --help` says more about each. TABLE is a path, or a URI such as s3://bucket/events.",
@@ -149,12 +151,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"coalesce {coalesce.__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
     for name, verb in VERBS.items():
-        verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=[common_arguments()]))
+        verb.configure(_added(verbs, name, verb, [common_arguments()]))
     for name, about in PLACE_VERBS.items():
-        parents = [common_arguments(reads=False, what="PATH")]
-        about.configure(verbs.add_parser(name, help=about.HELP, description=about.__doc__, parents=parents))
+        about.configure(_added(verbs, name, about, [common_arguments(reads=False, what="PATH")]))
     for name, verb in WRITING_VERBS.items():
-        parents = [common_arguments(reads=False)]
-        verb.configure(verbs.add_parser(name, help=verb.HELP, description=verb.__doc__, parents=parents))
-    demo.configure(verbs.add_parser("demo", help=demo.HELP, description=demo.__doc__))
+        verb.configure(_added(verbs, name, verb, [common_arguments(reads=False)]))
+    demo.configure(_added(verbs, "demo", demo, []))
     return parser
+
+
+def _added(verbs: Any, name: str, verb: Any, parents: list[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """A verb's own parser. Half an option is none: what it would be taken for may be another one tomorrow."""
+    found: argparse.ArgumentParser = verbs.add_parser(
+        name, help=verb.HELP, description=verb.__doc__, parents=parents, allow_abbrev=False
+    )
+    return found

@@ -42,7 +42,8 @@ def told(done: CompactResult) -> str:
         return "nothing to do" + _rest(done)
     verb = "would become about" if done.dry_run else "became"
     after = "" if done.dry_run else f" ({human_bytes(done.bytes_written)})"
-    before = f"{number(done.files_before)} files ({human_bytes(done.bytes_moved)})"
+    files = f"{number(done.files_before)} file{'' if done.files_before == 1 else 's'}"
+    before = f"{files} ({human_bytes(done.bytes_moved)})"
     head = f"{before} {verb} {number(done.files_after)}{after}"
     commits = "" if done.dry_run else f" in {number(done.steps)} commit{'' if done.steps == 1 else 's'}"
     reasons = [f"  {number(count)} {reason}" for reason, count in sorted(done.reasons.items())]

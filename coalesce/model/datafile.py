@@ -4,14 +4,17 @@ Only path, spec, rows and bytes are always there. Everything else may be missing
 it never prunes a file and never counts as an answer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from coalesce.model.rule import PhysicalKey
 from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import Value
 from coalesce.model.values import Components, PythonValue, named_values
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,16 @@ class DeadTuple(NamedTuple):
     rows: int
     place: int
     since: int
+
+
+def in_places(live: Iterable[T], dead: Sequence[DeadTuple], shown: Callable[[DeadTuple], T]) -> list[T]:
+    """What there is of live tuples, in their order, and what is `shown` of dead ones, each where it lies among them."""
+    whole: list[T] = []
+    rest = iter(live)
+    for one in sorted(dead, key=lambda one: one.place):
+        whole += islice(rest, max(0, one.place - len(whole)))
+        whole.append(shown(one))
+    return [*whole, *rest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

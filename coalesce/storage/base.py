@@ -85,7 +85,8 @@ class Storage(Protocol):
         A reader sees nothing or all of it, of several callers one gets True, and what was created survives a crash
         of the machine. After an error, and on object stores also after False, the file may nevertheless hold this
         call's bytes: a request whose answer was lost is sent again and finds its own work. Who must know reads it.
-        NotAFile if something else has the name, where there are such things: waiting would not help.
+        Unless that error is NothingWritten: then it does not, and never will. NotAFile is one, if something else has
+        the name, where there are such things: waiting would not help.
         """
 
     def put(self, path: str, data: bytes) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 
-from coalesce.errors import StorageError
+from coalesce.errors import NothingWritten, StorageError
 from coalesce.recent import Recent
 from coalesce.storage.base import (
     Listing,
@@ -149,8 +149,12 @@ class LocalStorage:
         target = self._at(path)
         if self._is_taken(path, target):
             return False
+        try:
+            with self._writing(path):
+                temporary = self._write_beside(target, data, durable=True)
+        except StorageError as error:
+            raise NothingWritten(str(error)) from error
         with self._writing(path):
-            temporary = self._write_beside(target, data, durable=True)
             try:
                 os.link(temporary, target)
             except FileExistsError:

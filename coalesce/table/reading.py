@@ -208,7 +208,8 @@ class TableReader:
         is.
 
         * `starting`, `ending`: the first and the last version whose changes are wanted, by number or tag; without the
-          last, up to the one that this object reads.
+          last, up to the one that this object reads. The version after the last one has no changes yet, so who asks
+          for those after the last that was seen gets no rows until there are some.
 
         Raises `VersionNotFound`, and `VersionExpired` if what a version changed is not known any more.
 

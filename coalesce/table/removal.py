@@ -6,6 +6,7 @@ or not worth keeping, is written again without the rows that match; the others k
 Every spec's files are judged alike.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -97,6 +98,10 @@ def equals(version: Version, listed: Mapping[str, object], named: Mapping[str, o
 
     What was `listed`, as a `FieldValues`, is of the fields of its spec; names that people give are looked up.
     """
+    names = Counter(name.lower() for name in (*listed, *named))
+    twice = next((name for name in (*listed, *named) if names[name.lower()] > 1), None)
+    if twice is not None:
+        raise SchemaError(f"{twice!r} is given twice; say once which value it has in the logical partition.")
     fields = _fields_of(version, listed)
     given = {} if fields else listed
     parts = [_component(version, field, listed[field.name]) for field in fields]

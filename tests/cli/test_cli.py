@@ -325,6 +325,7 @@ def test_wrong_command_lines_are_refused(events: Path, capsys: pytest.CaptureFix
     assert "'0' is not a number of lines" in refusal(capsys, "files", events, "--limit", "0")
     assert "required: PREDICATE" in refusal(capsys, "plan", events)
     assert "invalid choice: 'descibe'" in refusal(capsys, "descibe", events)
+    assert "unrecognized arguments: --js" in refusal(capsys, "count", events, "--js")
 
 
 def test_without_a_verb_it_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -454,9 +455,9 @@ def test_purge_says_what_it_would_do_and_does_it(capsys: pytest.CaptureFixture[s
     """Where it is asked for: by what was removed, not by what is there."""
     assert answer(capsys, "purge", partly_dead, "--where", "app = 'A'") == "nothing to do\n"
     would = answer(capsys, "purge", partly_dead, "--where", "app = 'B'", "--dry-run")
-    assert re.match(r"1 files \(.*\) would become about 1\n  1 with rows that were removed\n", would)
+    assert re.match(r"1 file \(.*\) would become about 1\n  1 with rows that were removed\n", would)
     did = answer(capsys, "purge", partly_dead)
-    assert re.match(r"1 files \(.*\) became 1 \(.*\) in 1 commit\n  1 with rows that were removed\n", did)
+    assert re.match(r"1 file \(.*\) became 1 \(.*\) in 1 commit\n  1 with rows that were removed\n", did)
     again = json.loads(answer(capsys, "purge", partly_dead, "--json"))
     assert (again["files_before"], again["version"]) == (0, 4)
     assert coalesce.open(partly_dead).state.dead_rows == 0

@@ -350,13 +350,17 @@ def test_a_dropped_table_is_gone_at_once(made: Lake) -> None:
     """Its directory goes; a frame that was made of it fails, a name that is used again is another table."""
     events(made, "made.t")
     frame = made.spark.table("lake.made.t")
+    assert frame.where("k > 1").count() == 2  # that it was asked before changes nothing
     made.sql("DROP TABLE lake.made.t")
     assert list((made.root / "made").iterdir()) == []
-    with pytest.raises(PySparkException):
-        frame.collect()
+    for old in (frame, frame.where("k > 1"), frame.where("app = 'A'")):
+        with pytest.raises(PySparkException, match=r"TableNotFound: .*made/t"):
+            old.collect()
     refused(made, "SELECT * FROM lake.made.t", "TABLE_OR_VIEW_NOT_FOUND")
     made.sql("CREATE TABLE lake.made.t AS SELECT 9L AS k")
     assert made.numbers("lake.made.t") == [9]
+    with pytest.raises(PySparkException, match=r"VersionNotFound: .*read it again"):
+        frame.where("k > 1").collect()
 
 
 def test_the_catalog_of_python(lake: Lake) -> None:

@@ -278,6 +278,27 @@ def test_a_member_of_a_struct_that_is_null_gets_its_value(spark: "SparkSession",
     assert (found[0], found[2], found[4]) == ({"a": 0, "b": "y"}, {"a": 5, "b": None}, None)
 
 
+@pytest.mark.parametrize("removed", [False, True], ids=["all live", "some dead"])
+def test_two_subqueries_of_the_same_rows(spark: "SparkSession", events: Table, removed: bool) -> None:
+    """Of the table or another one: Spark makes one of them, which then stands beside the statement."""
+    if removed:
+        events.set_properties({"remove.by": "mark"})
+        events.delete("app = 'B'")
+    spark.range(3, 8).createOrReplaceTempView("others")
+    before = column(events, "n")
+    least, most = min(before), max(before)
+    spark.sql(f"UPDATE {NAME} SET n = (SELECT count(*) FROM {NAME}) WHERE k = (SELECT max(k) FROM {NAME})")
+    assert column(events, "n") == before | {most: len(before)}
+    spark.sql(
+        f"MERGE INTO {NAME} t USING (SELECT {least}L AS k) s ON t.k = s.k"
+        f" WHEN MATCHED AND t.k > (SELECT avg(k) FROM {NAME}) THEN DELETE"
+        f" WHEN MATCHED THEN UPDATE SET n = (SELECT count(*) FROM {NAME})"
+    )
+    assert column(events, "n") == before | {most: len(before), least: len(before)}
+    spark.sql(f"DELETE FROM {NAME} WHERE k < (SELECT min(id) FROM others) OR k > (SELECT max(id) FROM others) - 1")
+    assert sorted(column(events, "n")) == [k for k in sorted(before) if 3 <= k <= 6]
+
+
 def test_subqueries_that_speak_of_the_row(spark: "SparkSession", events: Table) -> None:
     """In conditions and values, several at once, of other tables and of the table itself."""
     spark.sql("SELECT 1L AS k, 5 AS n UNION ALL SELECT 1L, 6 UNION ALL SELECT 2L, 7").createOrReplaceTempView("other")

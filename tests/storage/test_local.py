@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from coalesce.errors import StorageError
+from coalesce.errors import NothingWritten, StorageError
 from coalesce.storage import open_storage
 from coalesce.storage.local import LocalStorage
 
@@ -161,7 +161,7 @@ def test_a_file_over_the_size_limit(storage: LocalStorage) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(StorageError, match="file too large"):
+        with pytest.raises(NothingWritten, match="file too large"):
             storage.put_if_absent("large", b"x" * 1_000_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -362,3 +362,15 @@ def test_a_file_that_comes_after_the_first_look_is_another_writers(
     created = storage.put_if_absent("v/1.json", b"own")
     assert target.read_bytes() == (b"own" if created else b"other")
     assert [file.path for file in storage.list("")] == ["v/1.json"]
+
+
+def test_a_failure_is_certain_only_before_the_name(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that fails may have been made, and only its answer lost."""
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(os, "link", fails)
+    with pytest.raises(StorageError) as failed:
+        storage.put_if_absent("v/1.json", b"1")
+    assert not isinstance(failed.value, NothingWritten)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from coalesce.errors import CommitConflict, InvalidArgument, SchemaError, StorageError
+from coalesce.errors import CommitConflict, InvalidArgument, NothingWritten, SchemaError, StorageError
 from coalesce.manifest.paths import LATEST_HINT, MANIFESTS, VERSIONS, version_path
 from coalesce.model.rule import group
 from coalesce.storage.base import Storage
@@ -113,3 +113,28 @@ def test_a_transaction_is_committed_once() -> None:
         core_of(table).commit(begun)
     begun.abandon()
     assert ids(table.refresh()) == [1]
+
+
+def test_a_version_that_found_no_room_leaves_nothing() -> None:
+    """The store says that nothing was written: then nobody waits for files that only this version would have named."""
+    storage = _Full()
+    table = create(storage)
+    storage.full = True
+    with pytest.raises(NothingWritten, match="no space"):
+        table.append(events("A", [1]))
+    assert not orphans(storage)
+    storage.full = False
+    table.append(events("A", [2]))
+    assert ids(opened(storage)) == [2]
+
+
+class _Full(MemoryStorage):
+    """Has no room for version files, if it is `full`."""
+
+    full = False
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """See `Storage`."""
+        if self.full and path.startswith(VERSIONS):
+            raise NothingWritten("no space left.")
+        return super().put_if_absent(path, data)

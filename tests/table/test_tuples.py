@@ -166,3 +166,18 @@ def test_the_same_numbers_under_another_bucket_count_are_other_buckets(tmp_path:
     table.evolve(replace={"bucket(5, k)": "bucket(4, k)"})
     table.append(pa.table({"k": range(1, 80, 2)}, schema=schema))
     assert [k for k in (*low, *range(1, 80, 2)) if table.count(f"k = {k}") != 1] == []
+
+
+def test_a_column_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    """As a dict and by name, or in two spellings: which of both is meant, nobody knows."""
+    table = coalesce.create(tmp_path / "t", pa.schema([("app", pa.string()), ("n", pa.int64())]), partition_by=["app"])
+    table.append([{"app": app, "n": n} for n, app in enumerate("abc")])
+    listed = table.partitions()[0].values
+    with pytest.raises(SchemaError, match="'app' is given twice"):
+        table.drop_partition({"app": "a"}, app="b")
+    with pytest.raises(SchemaError, match="'APP' is given twice"):
+        table.drop_partition({"APP": "a", "app": "c"})
+    with pytest.raises(SchemaError, match="'app' is given twice"):
+        table.drop_partition(listed, App="a")
+    assert table.version == 1
+    assert table.drop_partition({"app": "a"}, n=0).rows_removed == 1

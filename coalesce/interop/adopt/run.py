@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from posixpath import dirname
 from typing import Final
 
-from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError, TableNotFound
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NothingWritten, SchemaError, TableNotFound
 from coalesce.interop.adopt.ledger import read_ledger, source_of, write_ledger
 from coalesce.interop.adopt.new_version import OPERATION
 from coalesce.interop.adopt.own_names import check_names, left_by_nobody
@@ -68,7 +68,7 @@ class Adoption:
             raise
         try:
             created = Log(self.storage).create(version)
-        except (SchemaError, NotAFile):  # it was not sent off; after anything else it may be there, and names these
+        except (SchemaError, NothingWritten):  # it was not sent off; after anything else it may be, and names these
             self._delete(begun)
             raise
         if not created:

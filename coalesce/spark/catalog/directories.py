@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from coalesce.errors import CoalesceError, StorageError
 from coalesce.manifest.paths import METADATA
+from coalesce.spark.source import queries
 from coalesce.storage.local import LocalStorage
 from coalesce.table.commit.manifests import SHARED_CACHE
 
@@ -92,7 +93,9 @@ def delete(place: str, name: str) -> bool:
         return False
     except OSError as error:
         raise StorageError(f"could not drop {name}: {error.strerror or error}.") from error
-    SHARED_CACHE.forget_table(LocalStorage(place).uri(""))
+    uri = LocalStorage(place).uri("")
+    SHARED_CACHE.forget_table(uri)
+    queries.forget_table(uri)
     try:
         shutil.rmtree(aside)
     except OSError as error:

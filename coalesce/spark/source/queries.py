@@ -61,6 +61,20 @@ _last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # b
 _listed: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # with the estimate, by scan
 
 
+def forget_table(uri: str) -> None:
+    """Let go of what is held of a table that was dropped: whoever still asks for it is told."""
+
+    def is_its(key: str) -> bool:
+        return versions.place_of(key) == uri
+
+    versions.forget_where(is_its)
+    _plans.forget_where(lambda asked: is_its(str(asked[1])))
+    _plain.forget_where(lambda asked: is_its(asked[0]))
+    _estimates.forget_where(lambda asked: is_its(asked[0]))
+    _told.forget_where(lambda asked: is_its(asked[0]))
+    _descriptions.forget_where(lambda asked: is_its(asked[0]))
+
+
 # --- resolve -----------------------------------------------------------------------------------------------------
 
 

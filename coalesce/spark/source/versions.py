@@ -5,7 +5,7 @@ key: the id of the commit it reads, and where the table lies. The id alone is no
 same commits. A version that has been put away here to make room is read again when it is asked for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -123,6 +123,16 @@ def came_in(until: QueriedVersion, since: int, columns: QueriedVersion) -> Queri
     found = QueriedVersion(key, until.storage, replace(until.version, schema=columns.version.schema), since)
     _versions.put(key, found)
     return found
+
+
+def place_of(key: str) -> str:
+    """Where the table lies that a key is of."""
+    return key.split(END)[1]
+
+
+def forget_where(goes: Callable[[str], bool]) -> None:
+    """Let go of versions with such keys: if one is asked for again, it is looked for."""
+    _versions.forget_where(goes)
 
 
 def held(key: str | None) -> QueriedVersion | None:

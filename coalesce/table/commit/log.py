@@ -18,7 +18,7 @@ from coalesce.errors import (
     CommitUncertain,
     CorruptMetadata,
     FileMissing,
-    NotAFile,
+    NothingWritten,
     SchemaError,
     StorageError,
     TableNotFound,
@@ -189,14 +189,14 @@ class Log:
     def create(self, version: Version) -> bool:
         """Commit `version`: True if this call did, False if another writer has taken the number.
 
-        CommitUncertain if the store lost its answer and cannot be asked what became of it. After NotAFile, and a
-        SchemaError, nothing was sent off.
+        CommitUncertain if the store lost its answer and cannot be asked what became of it. After NothingWritten, and
+        a SchemaError, nothing was sent off.
         """
         path, data = version_path(version.number), self._encoded(version)
         failure: StorageError | None = None
         try:
             created = self.storage.put_if_absent(path, data)
-        except NotAFile:
+        except NothingWritten:
             raise
         except StorageError as error:
             created, failure = False, error
@@ -352,14 +352,18 @@ def expired(root: str, number: int, newest: Version) -> VersionExpired:
     )
 
 
-def why_missing(storage: Storage, version: Version) -> VersionExpired | None:
-    """Why a file that a version names is not there: None unless the version has expired meanwhile.
+def why_missing(storage: Storage, version: Version) -> TableNotFound | VersionNotFound | None:
+    """Why a file that a version names is not there: it has expired meanwhile, or its table is gone; else None.
 
     For those who read a version that they opened before, and find that something of it is gone.
     """
-    with suppress(CoalesceError):
+    try:
         log = Log(storage)
         newest = log.load(log.newest())
-        if newest.table_id == version.table_id and newest.has_expired(version.number):
-            return expired(storage.root, version.number, newest)
-    return None
+    except TableNotFound:
+        return TableNotFound(f"the table at {storage.root} was dropped or moved away since it was opened.")
+    except CoalesceError:
+        return None
+    if newest.table_id != version.table_id:
+        return VersionNotFound(f"another table lies at {storage.root} since this one was opened; open it again.")
+    return expired(storage.root, version.number, newest) if newest.has_expired(version.number) else None

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NotAFile, SchemaError
+from coalesce.errors import CoalesceError, CommitConflict, InvalidArgument, NothingWritten, SchemaError
 from coalesce.model.columns import numbers
 from coalesce.model.entries import Entries, concatenate
 from coalesce.model.marking import marked
@@ -95,7 +95,7 @@ class Transaction(Staged):
         self._may_be_committed = True
         try:
             created = self.log.create(version)
-        except (SchemaError, NotAFile):  # it could not have been read back, or has no place: it was not sent off
+        except (SchemaError, NothingWritten):  # it could not have been read back, or stored: it was not sent off
             self._may_be_committed = False
             raise
         self._may_be_committed = created

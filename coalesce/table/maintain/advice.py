@@ -60,6 +60,8 @@ def _advice(survey: Survey, draft: Draft, back: str) -> str:
         return "The newest version is not concerned, and older ones stay as they are until they expire."
     backup = "restore the file from a backup" if draft.kind in _LOST else ""
     ways = " or ".join(way for way in (backup, back) if way) or "read the rows and write them to a new table"
+    if draft.kind == kinds.UNREADABLE_FILE:  # which a disk or a network may be to blame for
+        return f"Check again, and if it stays so, {ways}."
     return f"{ways[0].upper()}{ways[1:]}."
 
 

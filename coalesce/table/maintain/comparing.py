@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from coalesce.errors import CoalesceError, FileMissing
-from coalesce.model.datafile import DataFile
+from coalesce.model.datafile import DataFile, in_places
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.storage.base import Storage
 from coalesce.table.layout import one_nan
@@ -95,9 +95,8 @@ def fingerprint(entry: DataFile) -> int:
     Of those with dead tuples one stands for all, the newest: each removal makes another, and the file is the same.
     """
     if entry.dead:
-        listed = list(zip(entry.tuples or (), entry.tuple_rows or (), strict=False))
-        for dead in sorted(entry.dead, key=lambda dead: dead.place):
-            listed.insert(dead.place, (dead.values, dead.rows))
+        live = zip(entry.tuples or (), entry.tuple_rows or (), strict=False)
+        listed = in_places(live, entry.dead, lambda dead: (dead.values, dead.rows))
         bounds = {(column, said.lower, said.upper) for column, said in entry.statistics.items()}
         rest = entry.physical_key, entry.physical_rows, entry.bytes, entry.spec_id, entry.ordered
         return hash((tuple(listed), rest, frozenset(bounds)))

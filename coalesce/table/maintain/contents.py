@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from coalesce.model.datafile import ColumnStatistics, DataFile, DeadTuple
+from coalesce.model.datafile import ColumnStatistics, DataFile, DeadTuple, in_places
 from coalesce.model.rule import Group, PhysicalKey
 from coalesce.model.spec import LogicalTuple, Spec
 from coalesce.model.types import AtomicType, Value, is_atomic
@@ -107,18 +107,17 @@ def _tuples(entry: DataFile, found: Contents, spec: Spec, columns: ColumnHistory
     if doubt is not None:
         yield Difference(kinds.WRONG_DEAD, doubt)
         return
-    # In the order in which they lie: a dead one has a place among the others.
-    told = list(zip(entry.tuples, _counts(entry), strict=True))
-    for dead in sorted(entry.dead, key=lambda dead: dead.place):
-        told.insert(dead.place, (dead.values, dead.rows))
+    listing = zip(entry.tuples, _counts(entry), strict=True)
+    told = in_places(listing, entry.dead, lambda dead: (dead.values, dead.rows))
     listed, counts = [one_nan(t) for t, _ in told], [n for _, n in told]
+    known = frozenset(listed)
 
     def shown(tuples: Sequence[LogicalTuple]) -> str:
         return _listed([tuple_text(t, spec, columns) for t in tuples])
 
     absent = [t for t, n in zip(listed, counts, strict=True) if t not in truth and n != 0]
     twice = [t for t, n in Counter(listed).items() if n > 1]
-    left_out = [t for t in truth if t not in set(listed)] if entry.complete else []
+    left_out = [t for t in truth if t not in known] if entry.complete else []
     wrong = [(t, n) for t, n in zip(listed, counts, strict=True) if n is not None and n != truth.get(t, 0)]
     if absent:
         more = f"; it has {shown(left_out)} instead" if left_out else ""

@@ -43,7 +43,7 @@ def tagged(head: Version, name: str, number: int, *, move: bool, root: str) -> V
         raise expired(root, number, head)
     known = head.tags.get(name)
     if known not in (None, number) and not move:
-        raise InvalidArgument(f"the tag {name!r} names version {known}; move it with replace=True.")
+        raise InvalidArgument(f"the tag {name!r} names version {known}; replace=True (--replace) moves it.")
     return _with_tags(head, {**head.tags, name: number})
 
 

@@ -61,7 +61,7 @@ def test_a_tag_stays_where_it_is_unless_it_is_to_move() -> None:
     table.tag("a", version=1)
     again = table.tag("a", version=1)
     assert (again.committed, again.version, table.version) == (False, 4, 4)
-    with pytest.raises(InvalidArgument, match=r"the tag 'a' names version 1; move it with replace=True"):
+    with pytest.raises(InvalidArgument, match=r"the tag 'a' names version 1; replace=True \(--replace\) moves it"):
         table.tag("a", version=2)
     table.tag("a", version=2, replace=True)
     assert table.tags() == {"a": 2}
