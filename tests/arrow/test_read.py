@@ -15,7 +15,7 @@ from hypothesis import given
 from coalesce.arrow.column_places import field_id
 from coalesce.arrow.read import open_file
 from coalesce.arrow.write import write
-from coalesce.errors import CorruptMetadata, FileMissing, StorageError
+from coalesce.errors import CorruptMetadata, FileMissing, StorageError, TableNotFound
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.model.datafile import DataFile
 from coalesce.model.rule import Group, PhysicalKey, small
@@ -24,6 +24,7 @@ from coalesce.model.spec import LogicalTuple
 from coalesce.model.types import DOUBLE, INT64, STRING, DecimalType, Field, ListType, StructType, Type
 from coalesce.model.version import Version
 from coalesce.storage.local import LocalStorage
+from coalesce.table.commit.log import Log
 from tests.arrow.generated import Generated, plain_rows, tables
 from tests.builders import make_snapshot, make_version
 
@@ -305,6 +306,9 @@ def test_damaged_and_missing_files(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"'other\.parquet' cannot be read as Parquet"):
         read(tmp_path, entry, version)
     path.unlink()
+    with pytest.raises(TableNotFound, match="was dropped or moved away"):  # nor is there a version that names it
+        read(tmp_path, entry, version)
+    Log(LocalStorage(tmp_path)).create(version)
     with pytest.raises(FileMissing, match=r"other\.parquet"):
         read(tmp_path, entry, version)
 

@@ -44,6 +44,7 @@ from coalesce.model.types import (
 )
 from coalesce.model.version import ManifestRef
 from coalesce.storage.local import LocalStorage
+from coalesce.table.commit.log import Log
 from coalesce.table.commit.manifests import ManifestCache, Manifests
 from tests.builders import make_version, told
 from tests.manifest.examples import TRANSFORMS, is_possible
@@ -456,8 +457,10 @@ def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
     """The version names it, so that it is not there is damage."""
     _, ref = example()
     version = replace(make_version(SCHEMA), specs=(SPEC,), current_spec_id=4)
+    storage = LocalStorage(tmp_path)
+    Log(storage).create(version)
     with pytest.raises(CorruptMetadata, match="missing although version 0 names it") as caught:
-        Manifests(LocalStorage(tmp_path), ManifestCache()).load(ref, version)
+        Manifests(storage, ManifestCache()).load(ref, version)
     assert caught.value.file == ref.path
 
 

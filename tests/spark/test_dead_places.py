@@ -40,7 +40,9 @@ def told(table: Table) -> tuple[list[str], dict[str, list[bool]]]:
                 planned.index.entries.files(planned.files), numbers(planned).to_pylist(), strict=True
             ):
                 first = int(number[1:])
-                assert (first, first + file.physical_rows) in zip(extents[::2], extents[1::2], strict=True)
+                assert (first, first + file.physical_rows, file.bytes) in zip(
+                    *(extents[i::3] for i in range(3)), strict=True
+                )
                 inside = [sum(edge <= first + row for edge in edges) % 2 == 1 for row in range(file.physical_rows)]
                 dead[file.path] = inside
     return parts, dead

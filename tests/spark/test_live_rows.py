@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 
 import coalesce
 from coalesce.arrow import encode
@@ -16,7 +17,7 @@ from tests.support.order import forget_order
 from tests.support.settings import changed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 APPS = 30
 GONE = (0, 3, 4, 5, 11, 29)
@@ -38,7 +39,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     return table
 
 
-def is_counted(frame: "DataFrame") -> bool:
+def is_counted(frame: DataFrame) -> bool:
     """Whether its rows are counted; else they are told by the numbers that Spark's reader makes."""
     plan = plan_of(frame)
     assert ("LiveRows" in plan) != ("_tmp_metadata_row_index" in plan), plan
@@ -190,6 +191,24 @@ def test_rows_that_do_not_add_up(spark: "SparkSession", tmp_path: Path) -> None:
     pq.write_table(pa.concat_tables([rows, rows]), path)
     with changed(spark, pieces), pytest.raises(Exception, match="which of them were removed cannot be told"):
         load(spark, table).selectExpr("sum(k)").collect()
+    one_batch = {"spark.sql.parquet.columnarReaderBatchSize": "30"}  # as many rows as the entry says, and then more
+    with changed(spark, one_batch), pytest.raises(Exception, match="which of them were removed cannot be told"):
+        load(spark, table).selectExpr("sum(k)").collect()
+
+
+@pytest.mark.parametrize("size", ["20000", "128MB"])
+def test_two_scans_in_one_task(spark: "SparkSession", groups: Table, size: str) -> None:
+    """A batch of one, a batch of the other: each knows its own pieces, though Spark says only where the last began."""
+    settings = {"spark.sql.files.maxPartitionBytes": size, "spark.sql.parquet.columnarReaderBatchSize": "7"}
+    with changed(spark, settings):
+        frame, other = load(spark, groups).select("k", "app"), load(spark, groups).select("k")
+        assert is_counted(frame)
+        assert is_counted(other)
+        ones, others = (each.coalesce(1)._jdf.toJavaRDD() for each in (frame, other))
+        pairs = ones.zip(others)
+        for rows, each in ((pairs.keys(), frame), (pairs.values(), other)):
+            java = spark._jsparkSession.createDataFrame(rows, each._jdf.schema())
+            assert keys(DataFrame(java, spark)) == LEFT
 
 
 def test_another_reader_is_refused(spark: "SparkSession", groups: Table) -> None:

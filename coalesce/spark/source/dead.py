@@ -41,10 +41,10 @@ def file_numbers(
 def list_dead(plan: Plan, constants: Constants, part: int) -> tuple[str, str | None] | None:
     """What tells the dead rows of the plan's files of a part; None without a file.
 
-    By places, as `DeadPlaces.java` takes them: the numbers of the first row of each file and of the one behind its
-    last, and those of the rows where dead ones begin and end. By tuples, as `DeadTuples.java` takes them: the dead
-    ones, and if they are not too many the live ones, in a line each the number of the file and the values of the
-    columns that tell its rows. A part without dead rows has no lines.
+    By places, as `DeadPlaces.java` takes them: of each file the number of its first row, that of the one behind its
+    last, and its bytes; and the numbers of the rows where dead ones begin and end. By tuples, as `DeadTuples.java`
+    takes them: the dead ones, and if they are not too many the live ones, in a line each the number of the file and the
+    values of the columns that tell its rows. A part without dead rows has no lines.
     """
     chosen = constants.within(plan, part).manifests
     if not chosen:
@@ -54,7 +54,7 @@ def list_dead(plan: Plan, constants: Constants, part: int) -> tuple[str, str | N
         files = np.concatenate([_extents(planned, first) for planned in chosen])
         dead = constants.within(plan, constants.together.get(part, (part,))[-1]).manifests
         edges = [_edges(planned, _first_rows(planned, first)) for planned in dead]
-        return _words(np.sort(files, axis=0).ravel()), _words(_joined(np.concatenate(edges)))
+        return _words(files[np.argsort(files[:, 0])].ravel()), _words(_joined(np.concatenate(edges)))
     columns = constants.telling(part)
     if columns is None:
         return "", None
@@ -81,9 +81,10 @@ def _first_rows(planned: PlannedManifest, starts: dict[str, int]) -> Positions:
 
 
 def _extents(planned: PlannedManifest, starts: dict[str, int]) -> Positions:
-    """The number of the first row of each file, and the one behind its last."""
+    """The number of the first row of each file, the one behind its last, and its bytes."""
     first = _first_rows(planned, starts)
-    return np.stack([first, first + planned.index.physical_rows[planned.files]], axis=1)
+    size = numbers(whole(planned.index.entries.core.column("bytes")))
+    return np.stack([first, first + planned.index.physical_rows[planned.files], size[planned.files]], axis=1)
 
 
 def _edges(planned: PlannedManifest, first_rows: Positions) -> Positions:

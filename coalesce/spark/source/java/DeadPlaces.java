@@ -37,19 +37,22 @@ final class DeadPlaces extends DeadRows {
 
   final long[] files; // the first rows of those whose dead rows are all known here
   final long[] ends; // of each of them, the number behind its last row
+  final long[] sizes; // of each of them, in bytes
   final long[] edges; // where dead rows begin, and where they end, in turns
   private final BitSet blocks = new BitSet(); // those in which there are dead rows
   private final int block; // how many rows one has, as a power of two
 
-  /** Numbers that Python has written, with a blank between them: of files the first row and the end in turns. */
+  /** Numbers that Python has written, with a blank between them: of files the first row, the end and the bytes in turns. */
   DeadPlaces(StructType columns, String files, String edges) {
     super(columns);
-    long[] both = numbers(files);
-    this.files = new long[both.length / 2];
-    this.ends = new long[both.length / 2];
+    long[] all = numbers(files);
+    this.files = new long[all.length / 3];
+    this.ends = new long[all.length / 3];
+    this.sizes = new long[all.length / 3];
     for (int i = 0; i < this.files.length; i++) {
-      this.files[i] = both[2 * i];
-      this.ends[i] = both[2 * i + 1];
+      this.files[i] = all[3 * i];
+      this.ends[i] = all[3 * i + 1];
+      this.sizes[i] = all[3 * i + 2];
     }
     this.edges = numbers(edges);
     int size = SMALLEST_BLOCK;

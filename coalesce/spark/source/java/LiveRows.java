@@ -38,17 +38,15 @@ import scala.util.Right;
  * The rows of a scan but for the dead ones, which are told by their places: rows are counted as they come.
  *
  * <p>That holds because the reader leaves out none and keeps their order: it is Spark's, and has no filters (see
- * `LiveScans`). Where a piece of a file begins, its footer says; each batch brings along, as constant columns, which piece
- * it is of; and when a piece ends, as many rows must have come as it has. A query whose rows do not add up fails.
+ * `LiveScans`). Each batch brings along, as a constant column, which file it is of. When a file or a piece of one begins,
+ * Spark has just said which, to whoever asks for `input_file_name()`; where in the file that is, the footer tells. When it
+ * ends, as many rows must have come as it has. A query whose rows do not add up fails.
  *
  * <p>It stands for the operator below it, by which Spark takes batches apart: in each it goes from one run of live rows to
  * the next, and looks at no other. It is no such operator to Spark, which may leave those out. Executors have no class of
  * ours. They are sent text, as of every operator whose code Spark generates, and compile it.
  */
 public final class LiveRows extends SparkPlan implements CodegenSupport {
-  /** What `LiveScans` adds behind the columns of a scan. */
-  static final String[] PIECE = {"file_block_start", "file_block_length", "file_size", "file_path"};
-
   private final SparkPlan child;
   private final DeadPlaces dead;
   private final int number; // where in the output of the child stands what the file is known by
@@ -63,7 +61,7 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
   // --- a plan ---
 
   public Seq output() {
-    return (Seq) child.output().dropRight(PIECE.length);
+    return child.output();
   }
 
   public Seq children() {
@@ -190,7 +188,7 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
       assigned.append(column + " = (" + classes.apply(i) + ") batch.column(" + i + ");\n");
       columns.add(value(context, attribute.dataType(), column, row));
     }
-    LiveRuns runs = new LiveRuns(context, dead, number, output().size(), assigned.toString(), configuration(batches));
+    LiveRuns runs = new LiveRuns(context, dead, number, assigned.toString(), configuration(batches));
     context.currentVars_$eq(null);
     String local = context.freshName("local");
     String left = context.freshName("left");

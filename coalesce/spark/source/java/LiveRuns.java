@@ -12,8 +12,9 @@ final class LiveRuns {
   final String until; // where the run ends that it is in
   final String advance; // finds the next run, if need be in the batches that follow; false if there is none
 
-  LiveRuns(
-      CodegenContext context, DeadPlaces dead, int number, int own, String assigned, Broadcast configuration) {
+  private static final String HERE = "org.apache.spark.rdd.InputFileBlockHolder";
+
+  LiveRuns(CodegenContext context, DeadPlaces dead, int number, String assigned, Broadcast configuration) {
     row = LiveRows.field(context, "int", "row", "");
     until = LiveRows.field(context, "int", "until", "");
     String input = LiveRows.field(context, "scala.collection.Iterator", "input", "inputs[0]");
@@ -27,6 +28,7 @@ final class LiveRuns {
     String edges = context.addReferenceObj("edges", dead.edges, "long[]");
     String files = context.addReferenceObj("files", dead.files, "long[]");
     String ends = context.addReferenceObj("ends", dead.ends, "long[]");
+    String sizes = context.addReferenceObj("sizes", dead.sizes, "long[]");
     String settings = context.addReferenceObj("settings", configuration, Broadcast.class.getName());
     String failed =
         function(
@@ -64,10 +66,16 @@ final class LiveRuns {
             context,
             "void",
             "begin",
-            "long length, long size",
-            "int known = java.util.Arrays.binarySearch(" + files + ", " + file + ");\n"
+            "boolean goesOn",
+            "long first = " + HERE + ".getStartOffset();\n"
+                + "long length = " + HERE + ".getLength();\n"
+                + "String here = " + HERE + ".getInputFilePath().toString();\n"
+                + "if (goesOn && (first == " + start + " || !here.equals(" + path + "))) " + failed + "();\n"
+                + start + " = first;\n"
+                + path + " = here;\n"
+                + "int known = java.util.Arrays.binarySearch(" + files + ", " + file + ");\n"
                 + "if (known < 0) " + failed + "();\n"
-                + "if (" + start + " == 0L && length == size) {\n"
+                + "if (" + start + " == 0L && length == " + sizes + "[known]) {\n"
                 + "  " + place + " = " + file + ";\n"
                 + "  " + end + " = " + ends + "[known];\n"
                 + "} else {\n"
@@ -82,13 +90,11 @@ final class LiveRuns {
             "take",
             "org.apache.spark.sql.vectorized.ColumnarBatch batch",
             "long number = batch.column(" + number + ").getLong(0);\n"
-                + "long first = batch.column(" + own + ").getLong(0);\n"
-                + "if (number != " + file + " || first != " + start + ") {\n"
+                + "boolean goesOn = number == " + file + ";\n"
+                + "if (!goesOn || " + place + " == " + end + ") {\n"
                 + "  if (" + place + " != " + end + ") " + failed + "();\n"
                 + "  " + file + " = number;\n"
-                + "  " + start + " = first;\n"
-                + "  " + path + " = batch.column(" + (own + 3) + ").getUTF8String(0).toString();\n"
-                + "  " + begin + "(batch.column(" + (own + 1) + ").getLong(0), batch.column(" + (own + 2) + ").getLong(0));\n"
+                + "  " + begin + "(goesOn);\n"
                 + "}\n"
                 + row + " = 0;\n"
                 + rows + " = batch.numRows();\n"

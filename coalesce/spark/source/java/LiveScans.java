@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.FileSourceMetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -26,7 +25,6 @@ import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.sources.IsNotNull;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
@@ -96,7 +94,7 @@ public class LiveScans extends SparkStrategy {
         filters.add(conjuncts.get(i));
       }
     }
-    return read.length() + constants.length() + 1 + LiveRows.PIECE.length <= MOST_COLUMNS
+    return read.length() + constants.length() + 1 <= MOST_COLUMNS
         && relation.fileFormat().supportBatch(relation.sparkSession(), read)
         && !mayLeaveOut(relation, filters);
   }
@@ -160,9 +158,6 @@ public class LiveScans extends SparkStrategy {
         return null; // the numbers of rows are asked for elsewhere, too
       }
       FileSourceScanExec whole = whole(scan, row);
-      if (whole.output().size() != scan.output().size() - 1 + LiveRows.PIECE.length) {
-        return null; // a release of Spark that does not tell pieces of files apart so
-      }
       SparkPlan live = new LiveRows(whole, dead, place(whole, dead.number()));
       Expression rest = null;
       for (int i = 0; i < others.size(); i++) {
@@ -194,26 +189,10 @@ public class LiveScans extends SparkStrategy {
       return -1;
     }
 
-    /** The scan without numbers of rows and without filters of the reader, but with what tells pieces of files apart. */
+    /** The scan without numbers of rows and without filters of the reader. */
     private static FileSourceScanExec whole(FileSourceScanExec scan, int row) {
       ArrayList output = new ArrayList(CollectionConverters.asJava(scan.output()));
       output.remove(row);
-      Seq known = scan.relation().fileFormat().metadataSchemaFields();
-      for (int i = 0; i < LiveRows.PIECE.length; i++) {
-        for (int j = 0; j < known.size(); j++) {
-          StructField field = (StructField) known.apply(j);
-          if (field.name().equals(LiveRows.PIECE[i])) {
-            output.add(
-                new AttributeReference(
-                    field.name(),
-                    field.dataType(),
-                    field.nullable(),
-                    field.metadata(),
-                    NamedExpression$.MODULE$.newExprId(),
-                    (Seq) scala.collection.immutable.Nil$.MODULE$));
-          }
-        }
-      }
       StructType required = new StructType();
       for (int i = 0; i < scan.requiredSchema().length(); i++) {
         if (!scan.requiredSchema().apply(i).name().equals(DeadRows.ROW_INDEX)) {
