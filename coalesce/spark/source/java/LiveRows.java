@@ -2,7 +2,12 @@ package coalesce.spark;
 
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.PartitionEvaluatorFactory;
+import org.apache.spark.SparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -243,7 +248,28 @@ public final class LiveRows extends SparkPlan implements CodegenSupport {
   private Broadcast configuration(ColumnarToRowExec batches) {
     SparkPlan scan = batches.child() instanceof InputAdapter ? ((InputAdapter) batches.child()).child() : batches.child();
     scala.collection.immutable.Map options = ((FileSourceScanExec) scan).relation().options();
-    return SerializableConfiguration.broadcast(
-        sparkContext(), session().sessionState().newHadoopConfWithOptions(options));
+    return Shared.of(sparkContext(), session().sessionState().newHadoopConfWithOptions(options));
+  }
+
+  /** Settings that executors have already: to send them takes longer than to plan a query, and mostly nobody asks. */
+  private static final class Shared {
+    private static SparkContext context;
+    private static HashMap settings;
+    private static Broadcast sent;
+
+    static synchronized Broadcast of(SparkContext now, Configuration configuration) {
+      HashMap all = new HashMap();
+      Iterator each = configuration.iterator();
+      while (each.hasNext()) {
+        Map.Entry one = (Map.Entry) each.next();
+        all.put(one.getKey(), one.getValue());
+      }
+      if (now != context || !all.equals(settings)) {
+        sent = SerializableConfiguration.broadcast(now, configuration);
+        settings = all;
+        context = now;
+      }
+      return sent;
+    }
   }
 }
