@@ -74,6 +74,7 @@ PIECES: list[dict[str, Any]] = [
     {},
     {"spark.sql.files.maxPartitionBytes": "20000"},
     {"spark.sql.files.maxPartitionBytes": "3000"},  # most pieces have no row group
+    {"spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.maxPartitionNum": "1"},  # all of them in one task
     {"spark.sql.codegen.hugeMethodLimit": "10"},  # what is compiled is not used, but for the counter by itself
     {"spark.sql.codegen.hugeMethodLimit": "10", "spark.sql.files.maxPartitionBytes": "20000"},
     {"spark.sql.codegen.factoryMode": "NO_CODEGEN"},
@@ -196,11 +197,10 @@ def test_rows_that_do_not_add_up(spark: "SparkSession", tmp_path: Path) -> None:
         load(spark, table).selectExpr("sum(k)").collect()
 
 
-@pytest.mark.parametrize("size", ["20000", "128MB"])
-def test_two_scans_in_one_task(spark: "SparkSession", groups: Table, size: str) -> None:
+@pytest.mark.parametrize("settings", PIECES[:4])
+def test_two_scans_in_one_task(spark: "SparkSession", groups: Table, settings: dict[str, str]) -> None:
     """A batch of one, a batch of the other: each knows its own pieces, though Spark says only where the last began."""
-    settings = {"spark.sql.files.maxPartitionBytes": size, "spark.sql.parquet.columnarReaderBatchSize": "7"}
-    with changed(spark, settings):
+    with changed(spark, settings | {"spark.sql.parquet.columnarReaderBatchSize": "7"}):
         frame, other = load(spark, groups).select("k", "app"), load(spark, groups).select("k")
         assert is_counted(frame)
         assert is_counted(other)
