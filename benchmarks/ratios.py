@@ -53,11 +53,13 @@ def _table(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[st
 
 
 def figures(outcome: Outcome, names: Iterable[str]) -> list[str]:
-    """All figures of some engines, each once, in the order in which they were measured."""
+    """All figures of some engines, each once, as they were measured, those of one thing together."""
     found = [outcome.engines[name] for name in names]
     known = dict.fromkeys(figure for one in found for figure in one.figures)
     order = max((list(one.figures) for one in found), key=len, default=[])
-    return [*order, *(figure for figure in known if figure not in order)]
+    all_ = [*order, *(figure for figure in known if figure not in order)]
+    place = {kind: number for number, kind in reversed([*enumerate(figure.partition(":")[0] for figure in all_)])}
+    return sorted(all_, key=lambda figure: (place[figure.partition(":")[0]], ":" in figure))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
