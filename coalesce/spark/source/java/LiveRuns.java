@@ -32,18 +32,12 @@ final class LiveRuns {
     String settings = context.addReferenceObj("settings", configuration, Broadcast.class.getName());
     String failed =
         function(
-            context,
-            "void",
-            "failed",
-            "",
+            context, "void", "failed", "",
             "throw new IllegalStateException(\"the rows of \" + " + path + " + \" are not those that its entry or its"
                 + " footer has: which of them were removed cannot be told.\");\n");
     String footer =
         function(
-            context,
-            "void",
-            "footer",
-            "long length, long limit",
+            context, "void", "footer", "long length, long limit",
             "org.apache.hadoop.fs.Path path = org.apache.spark.paths.SparkPath.fromUrlString(" + path + ").toPath();\n"
                 + "org.apache.hadoop.conf.Configuration settings =\n"
                 + "  ((org.apache.spark.util.SerializableConfiguration) " + settings + ".value()).value();\n"
@@ -63,10 +57,7 @@ final class LiveRuns {
                 + "}\n");
     String begin =
         function(
-            context,
-            "void",
-            "begin",
-            "boolean goesOn",
+            context, "void", "begin", "boolean goesOn",
             "long first = " + HERE + ".getStartOffset();\n"
                 + "long length = " + HERE + ".getLength();\n"
                 + "String here = " + HERE + ".getInputFilePath().toString();\n"
@@ -85,10 +76,7 @@ final class LiveRuns {
                 + edge + " = found < 0 ? -1 - found : found;\n");
     String take =
         function(
-            context,
-            "void",
-            "take",
-            "org.apache.spark.sql.vectorized.ColumnarBatch batch",
+            context, "void", "take", "org.apache.spark.sql.vectorized.ColumnarBatch batch",
             "long number = batch.column(" + number + ").getLong(0);\n"
                 + "boolean goesOn = number == " + file + ";\n"
                 + "if (!goesOn || " + place + " == " + end + ") {\n"
@@ -103,10 +91,7 @@ final class LiveRuns {
                 + assigned);
     advance =
         function(
-            context,
-            "boolean",
-            "advance",
-            "",
+            context, "boolean", "advance", "",
             "long[] edges = " + edges + ";\n"
                 + "while (true) {\n"
                 + "  while (" + row + " >= " + rows + ") {\n"
