@@ -71,10 +71,6 @@ class Steps:
                     break
         return attempt.done
 
-    def repeated(self, name: str, work: Callable[[], object], least: int = 1) -> None:
-        """Time the same again and again; a long one less often."""
-        self.in_turns({name: work}, least)
-
     def in_turns(self, works: Mapping[str, Callable[[], object]], least: int = 1) -> None:
         """Time each of several again and again, all of them in turns; a long one less often. The first rounds warm up.
 
@@ -105,9 +101,9 @@ class Steps:
         """Time a query, write down its answer and, by a run of its own, what it reads."""
         self.queries({query.name if name is None else name: query})
 
-    def queries(self, queries: Mapping[str, Query]) -> None:
-        """The same of several, by the names that their figures are to have."""
-        works: dict[str, Callable[[], object]] = {}
+    def queries(self, queries: Mapping[str, Query], beside: Mapping[str, Callable[[], object]] | None = None) -> None:
+        """The same of several, by the names that their figures are to have; and what takes turns with them."""
+        works: dict[str, Callable[[], object]] = dict(beside or {})
         for name, query in queries.items():
             with self.words_for(name) as attempt:
                 self.engine.watch()

@@ -53,12 +53,15 @@ def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: N
     steps = Steps(engine, notes, size.repeats)
     queries = [query.filled(staged.values) for query in workload.queries]
     _warm_up(engine, size, staged, queries)
+    warm: dict[str, Callable[[], object]] = {}
     if "plan" in size.measures:
-        _plan(steps, staged)
-    else:
-        engine.open(MAIN)
+        warm["plan, warm"] = lambda: engine.plan(_planned(staged))
+        _plan_cold(steps, staged)
+    engine.open(MAIN)
     if "queries" in size.measures:
-        steps.queries({query.name: query for query in queries})
+        steps.queries({query.name: query for query in queries}, beside=warm)
+    else:
+        steps.in_turns(warm, _PLANS)
     _change(steps, size, staged)
     if "compact" in size.measures:
         _compact(steps, queries)
@@ -89,18 +92,12 @@ def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query]) -
             continue
 
 
-def _plan(steps: Steps, staged: Staged) -> None:
-    if not _plan_cold(steps, staged):
-        steps.engine.open(MAIN)
-    steps.repeated("plan, warm", lambda: steps.engine.plan(_planned(staged)), least=_PLANS)
-
-
-def _plan_cold(steps: Steps, staged: Staged) -> bool:
+def _plan_cold(steps: Steps, staged: Staged) -> None:
     def first() -> None:
         steps.engine.open(MAIN)
         steps.engine.plan(_planned(staged))
 
-    return steps.once("plan, cold", first)
+    steps.once("plan, cold", first)
 
 
 def _planned(staged: Staged) -> str:
