@@ -99,7 +99,7 @@ def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
     assert not steps.each("delete", [breaks])
     done: list[int] = []
     assert steps.each("update", [lambda: done.append(1), lambda: done.append(2)])
-    steps.repeated("query", lambda: done.append(3))
+    steps.in_turns({"query": lambda: done.append(3)})
     found = Findings()
     found.take(tmp_path / "notes")
     assert found.words == {"merge": "has no MERGE", "delete": "failed: ValueError: bad"}
@@ -112,7 +112,7 @@ def test_what_is_long_is_repeated_as_often_as_was_asked_for(tmp_path: Path, monk
     engine: Any = object()
     for took, times in ((0.5, 5), (2.0, 2), (9.0, 2), (21.0, 1)):
         monkeypatch.setattr("benchmarks.flows.steps.seconds", lambda _, took=took: took)
-        Steps(engine, Notebook(tmp_path / f"notes-{took}"), repeats=2).repeated("query", lambda: None)
+        Steps(engine, Notebook(tmp_path / f"notes-{took}"), repeats=2).in_turns({"query": lambda: None})
         found = Findings()
         found.take(tmp_path / f"notes-{took}")
         assert len(found.figures["query"]) == times
