@@ -6,17 +6,18 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.engines.engine import Engine
 from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Notebook
 from benchmarks.flows import appends, evolution, table
+from benchmarks.flows.steps import Steps
 from benchmarks.staged import Staged
+from benchmarks.turns import Turns
 from benchmarks.workload import Size, Workload, load
 
-Part = Callable[[Workload, Size, Staged, Engine, Notebook], None]
+Part = Callable[[Workload, Size, Staged, Steps], None]
 # What each flow does, in which processes.
 PARTS: Mapping[str, Mapping[str, Part]] = {
-    "table": {"write": table.write, "plan": table.plan, "use": table.use},
+    "table": {"write": table.write, "use": table.use},
     "appends": {"use": appends.use},
     "evolution": {"use": evolution.use},
 }
@@ -27,11 +28,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("request", help="as JSON: engine, workload, size, part, staged, place, notes")
     asked = json.loads(parser.parse_args().request)
+    turns = Turns()
     workload, staged = load(asked["workload"]), Staged.load(Path(asked["staged"]))
     engine = ENTRIES[asked["engine"]].load(staged, Path(asked["place"]))
     try:
-        part = PARTS[workload.flow][asked["part"]]
-        part(workload, workload.size(asked["size"]), staged, engine, Notebook(Path(asked["notes"])))
+        part, size = PARTS[workload.flow][asked["part"]], workload.size(asked["size"])
+        part(workload, size, staged, Steps(engine, Notebook(Path(asked["notes"])), size.repeats, turns))
     finally:
         engine.close()
     return 0

@@ -43,7 +43,7 @@ def stage(workload: Workload, size: str | None, directory: Path) -> Staged:
         "seed": workload.seed,
         "first_day": workload.first_day.isoformat(),
         "columns": list(workload.columns),
-        **{name: value for name, value in asdict(form).items() if name not in ("engines", "minutes")},
+        **{name: value for name, value in asdict(form).items() if name not in ("engines", "minutes", "together")},
     }
     made = directory / STAGED
     if made.exists() and json.loads(made.read_text())["asked"] == asked:

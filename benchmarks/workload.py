@@ -92,6 +92,7 @@ class Size:
     appends: int
     append_rows: int
     minutes: float
+    together: bool
     engines: tuple[str, ...]
     measures: tuple[str, ...]
 
@@ -140,14 +141,15 @@ def load(name: str, directory: Path = DIRECTORY) -> Workload:
 
 _TOP: Final = {
     "purpose", "seed", "first_day", "flow", "columns", "engines", "measures", "default", "sizes", "queries", "skew",
-    "below", "repeats", "appends", "append_rows", "minutes",
+    "below", "repeats", "appends", "append_rows", "minutes", "together",
 }  # fmt: skip
 _SIZE: Final = {
-    "rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "engines", "measures",
+    "rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "together", "engines",
+    "measures",
 }  # fmt: skip
 _DEFAULTS: Final[Mapping[str, Any]] = {
-    "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30, "engines": (),
-    "measures": MEASURES,
+    "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30,
+    "together": False, "engines": (), "measures": MEASURES,
 }  # fmt: skip
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
 

@@ -6,8 +6,7 @@ Twice: on a table that nobody looks after until the end, and on one that is comp
 from statistics import median
 from typing import Final
 
-from benchmarks.engines.engine import Engine, NotOffered
-from benchmarks.findings import Notebook
+from benchmarks.engines.engine import NotOffered
 from benchmarks.flows.steps import Steps, seconds
 from benchmarks.staged import Staged
 from benchmarks.workload import Query, Size, Workload
@@ -15,10 +14,10 @@ from benchmarks.workload import Query, Size, Workload
 EVERY: Final = 50
 
 
-def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
+def use(workload: Workload, _: Size, staged: Staged, steps: Steps) -> None:
     """Append, look, append."""
-    notes.versions(engine.versions())
-    steps = Steps(engine, notes, size.repeats)
+    engine = steps.engine
+    steps.notes.versions(engine.versions())
     queries = [query.filled(staged.values) for query in workload.queries]
     engine.create("warm", staged.warm)
     for query in queries:
@@ -35,6 +34,10 @@ def _grow(steps: Steps, staged: Staged, queries: list[Query], table: str, prefix
         engine.create(table, staged.source)
         took: list[float] = []
         for number in range(staged.appends):
+            if number % EVERY == 0:
+                steps.turns.step()
+            else:
+                steps.turns.next()
             took.append(seconds(lambda: engine.append(staged.append(number))))  # noqa: B023 - called at once
             if (number + 1) % EVERY == 0:
                 notes.figure(f"{prefix}append @{number + 1}", median(took) * 1e3, "ms")
@@ -47,6 +50,7 @@ def _grow(steps: Steps, staged: Staged, queries: list[Query], table: str, prefix
 
 
 def _maintain(steps: Steps, name: str) -> bool:
+    steps.turns.next()
     try:
         took = seconds(steps.engine.compact)
     except NotOffered as reason:

@@ -2,17 +2,15 @@
 
 from functools import partial
 
-from benchmarks.engines.engine import Engine
-from benchmarks.findings import Notebook
 from benchmarks.flows.steps import Steps
 from benchmarks.staged import Staged
 from benchmarks.workload import Size, Workload
 
 
-def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
+def use(workload: Workload, _: Size, staged: Staged, steps: Steps) -> None:
     """The first half by day, the change, the second half, questions; the old half is moved, and questions again."""
-    notes.versions(engine.versions())
-    steps = Steps(engine, notes, size.repeats)
+    engine = steps.engine
+    steps.notes.versions(engine.versions())
     queries = [query.filled(staged.values) for query in workload.queries]
     engine.create("warm", staged.warm, by=("dt",))
     for query in queries:

@@ -14,11 +14,12 @@ from typing import Final
 from benchmarks.answers import answer
 from benchmarks.engines.engine import Engine, NotOffered
 from benchmarks.findings import Notebook
+from benchmarks.turns import Turns
 from benchmarks.workload import Query
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
-_MANY, _SHORT = 12, 2.0  # what is short is repeated so often, as long as all of it takes no more than that many seconds
-_WARMING: Final = 4  # rounds of what is short that are not measured
+_MANY, _SHORT = 20, 2.0  # what is short is repeated so often, as long as all of it takes no more than that many seconds
+_WARMING: Final = 12  # rounds of what is short that are not measured: so long does a JVM compile what it runs
 
 
 @dataclass(slots=True)
@@ -29,12 +30,13 @@ class Attempt:
 
 
 class Steps:
-    """The steps of one flow, with an engine and a notebook."""
+    """The steps of one flow, with an engine and a notebook; other engines take the same steps, and turns."""
 
-    def __init__(self, engine: Engine, notes: Notebook, repeats: int) -> None:
+    def __init__(self, engine: Engine, notes: Notebook, repeats: int, turns: Turns | None = None) -> None:
         self.engine = engine
         self.notes = notes
         self.repeats = repeats
+        self.turns = Turns() if turns is None else turns
 
     @contextmanager
     def words_for(self, name: str) -> Iterator["Attempt"]:
@@ -51,6 +53,7 @@ class Steps:
 
     def once(self, name: str, work: Callable[[], object], unit: str = "ms") -> bool:
         """Time something that can be done only once; whether it was."""
+        self.turns.step()
         with self.words_for(name) as attempt:
             took = seconds(work)
             self.notes.figure(name, took * (1e3 if unit == "ms" else 1), unit)
@@ -61,9 +64,11 @@ class Steps:
 
         Two of them at least: what is there afterwards is asked for those.
         """
+        self.turns.step()
         with self.words_for(name) as attempt:
             spent = seconds(works[0])
             for work in works[1:]:
+                self.turns.next()
                 took = seconds(work)
                 self.notes.figure(name, took * 1e3, "ms")
                 spent += took
@@ -74,20 +79,23 @@ class Steps:
     def in_turns(self, works: Mapping[str, Callable[[], object]], least: int = 1) -> None:
         """Time each of several again and again, all of them in turns; a long one less often. The first rounds warm up.
 
-        So what disturbs the machine for a while is in few figures of each.
+        So what disturbs the machine for a while is in few figures of each. Every round begins with another.
         """
+        self.turns.step()
         warming, measured = dict.fromkeys(works, 0.0), dict.fromkeys(works, 0.0)
         for number in range(-_WARMING, _MANY):
-            for name, work in works.items():
-                if name not in measured or not self._goes_on(number, least, warming[name], measured[name]):
-                    continue
+            going = [n for n in measured if self._goes_on(number, least, warming[n], measured[n])]
+            first = number % len(going) if going else 0
+            for name in [*going[first:], *going[:first]]:
                 with self.words_for(name) as attempt:
-                    took = seconds(work)
+                    took = seconds(works[name])
                     (warming if number < 0 else measured)[name] += took
                     if number >= 0:
                         self.notes.figure(name, took * 1e3, "ms")
                 if not attempt.done:
                     del measured[name]
+            if going:
+                self.turns.next()
 
     def _goes_on(self, number: int, least: int, warming: float, measured: float) -> bool:
         """Whether something is done in a round, by what it has taken so far; those before round 0 warm up."""
@@ -103,6 +111,7 @@ class Steps:
 
     def queries(self, queries: Mapping[str, Query], beside: Mapping[str, Callable[[], object]] | None = None) -> None:
         """The same of several, by the names that their figures are to have; and what takes turns with them."""
+        self.turns.step()
         works: dict[str, Callable[[], object]] = dict(beside or {})
         for name, query in queries.items():
             with self.words_for(name) as attempt:

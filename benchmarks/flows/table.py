@@ -16,52 +16,46 @@ from benchmarks.staged import Staged, Target
 from benchmarks.workload import Query, Size, Workload
 
 MAIN: Final = "main"
-_WRITES, _ENOUGH = 3, 20.0  # a write is repeated so often, unless it takes that many seconds
+_WRITES, _ENOUGH = 5, 10.0  # a write is repeated so often, unless all of them take that many seconds
 _PLANS: Final = 7
+_LIKE_IT: Final = tuple(f"again_{number}" for number in range(_WRITES - 1))
 CHECKED: Final = Query(name="checked", aggregates=(("count", None), ("sum", "id"), ("sum", "member"), ("max", "value")))
 
 
-def write(_: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
+def write(_: Workload, __: Size, staged: Staged, steps: Steps) -> None:
     """The first process: the table, and others like it."""
-    steps = Steps(engine, notes, size.repeats)
+    engine, notes = steps.engine, steps.notes
     notes.versions(engine.versions())
     engine.create("warm_write", staged.warm)
     spent = 0.0
     # The table that is used is the last: by then everyone has written as much.
-    for name in [*(f"again_{number}" for number in range(_WRITES - 1)), MAIN]:
+    for name in [*_LIKE_IT, MAIN]:
         if name != MAIN and spent > _ENOUGH:
             continue
+        steps.turns.step()
         with Peak() as peak:
             took = seconds(partial(engine.create, name, staged.source))
         spent += took
         notes.figure("write", took, "s")
         notes.figure("write: peak memory", peak.bytes / 2**20, "MB")
+        (steps.engine.place / f"{name}.written").touch()
     steps.footprint()
 
 
-def plan(_: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
-    """Another process, which does nothing but plan cold: in one process that is done only once."""
-    if "plan" in size.measures:
-        engine.create("warm_plan", staged.warm)
-        with suppress(NotOffered):
-            engine.plan(staged.changes["update"][0].where)
-        _plan_cold(Steps(engine, notes, size.repeats), staged)
-
-
-def use(workload: Workload, size: Size, staged: Staged, engine: Engine, notes: Notebook) -> None:
-    """The last process: everything else."""
-    steps = Steps(engine, notes, size.repeats)
+def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
+    """The other process: everything else."""
+    engine = steps.engine
     queries = [query.filled(staged.values) for query in workload.queries]
+    steps.turns.step()
     _warm_up(engine, size, staged, queries)
-    warm: dict[str, Callable[[], object]] = {}
-    if "plan" in size.measures:
-        warm["plan, warm"] = lambda: engine.plan(_planned(staged))
-        _plan_cold(steps, staged)
     engine.open(MAIN)
+    warm = {"plan, warm": lambda: engine.plan(_planned(staged))} if "plan" in size.measures else {}
     if "queries" in size.measures:
         steps.queries({query.name: query for query in queries}, beside=warm)
     else:
         steps.in_turns(warm, _PLANS)
+    if "plan" in size.measures:
+        _plan_cold(steps, staged)
     _change(steps, size, staged)
     if "compact" in size.measures:
         _compact(steps, queries)
@@ -93,11 +87,16 @@ def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query]) -
 
 
 def _plan_cold(steps: Steps, staged: Staged) -> None:
-    def first() -> None:
-        steps.engine.open(MAIN)
+    """The tables that are like it, which this process has not seen yet: from opening one to its first plan."""
+
+    def first(name: str) -> None:
+        steps.engine.open(name)
         steps.engine.plan(_planned(staged))
 
-    steps.once("plan, cold", first)
+    for name in _LIKE_IT:
+        if (steps.engine.place / f"{name}.written").exists():
+            steps.once("plan, cold", partial(first, name))
+    steps.engine.open(MAIN)
 
 
 def _planned(staged: Staged) -> str:

@@ -103,8 +103,8 @@ def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
     found = Findings()
     found.take(tmp_path / "notes")
     assert found.words == {"merge": "has no MERGE", "delete": "failed: ValueError: bad"}
-    assert done == [1, 2, *[3] * 16]  # what is short is repeated often, and not measured at first
-    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 12]
+    assert done == [1, 2, *[3] * 32]  # what is short is repeated often, and not measured at first
+    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 20]
 
 
 def test_what_is_long_is_repeated_as_often_as_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,18 +119,18 @@ def test_what_is_long_is_repeated_as_often_as_was_asked_for(tmp_path: Path, monk
 
 
 def test_queries_take_turns_and_one_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    """Each is done once in every round; what fails later keeps what it had."""
+    """Each is done once in every round, which each begins in turn; what fails later keeps what it had."""
     engine: Any = object()
     done: list[str] = []
 
     def fails_at_last() -> None:
         done.append("b")
-        if done.count("b") == 7:
+        if done.count("b") == 14:
             raise ValueError("too often")
 
     Steps(engine, Notebook(tmp_path / "notes"), repeats=2).in_turns({"a": lambda: done.append("a"), "b": fails_at_last})
     found = Findings()
     found.take(tmp_path / "notes")
-    assert "".join(done) == "ab" * 7 + "a" * 9
-    assert [len(found.figures[name]) for name in ("a", "b")] == [12, 2]
+    assert "".join(done) == "abba" * 7 + "a" * 18
+    assert [len(found.figures[name]) for name in ("a", "b")] == [20, 1]
     assert found.words == {"b": "failed: ValueError: too often"}

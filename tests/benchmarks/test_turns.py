@@ -1,0 +1,90 @@
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.turns import Turns, Worker, hand_out
+
+ROOT = Path(__file__).parents[2]
+# Writes down what it does; its words are steps ("|") and turns (any other), then how it ends.
+PROGRAM = """
+import sys, time
+from benchmarks.turns import Turns
+
+turns, name, log = Turns(), sys.argv[1], sys.argv[3]
+for word in sys.argv[2]:
+    if word == "x":
+        raise ValueError("no more of this")
+    if word == "z":
+        time.sleep(60)
+    turns.step() if word == "|" else turns.next()
+    with open(log, "a") as file:
+        file.write(name + word + " ")
+"""
+
+
+def worker(tmp_path: Path, name: str, words: str, seconds: float = 30) -> Worker:
+    """A process that does what the words say."""
+    command = [sys.executable, "-c", PROGRAM, name, words, str(tmp_path / "done")]
+    return Worker(command, directory=ROOT, log=tmp_path / f"{name}.log", seconds=seconds)
+
+
+def test_processes_take_turns_one_after_the_other(tmp_path: Path) -> None:
+    """Each has one turn before any has its next."""
+    failed = hand_out({name: worker(tmp_path, name, "123") for name in "abc"})
+    assert failed == {}
+    assert (tmp_path / "done").read_text().split() == ["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"]
+
+
+def test_nobody_begins_a_step_before_the_others_have_come_to_it(tmp_path: Path) -> None:
+    """One that has less to do waits there."""
+    assert hand_out({"a": worker(tmp_path, "a", "|1|2"), "b": worker(tmp_path, "b", "|123|4")}) == {}
+    done = (tmp_path / "done").read_text().split()
+    assert done == ["a|", "b|", "a1", "b1", "b2", "b3", "a|", "b|", "a2", "b4"]
+
+
+def test_one_that_fails_or_takes_too_long_leaves_its_turns_to_the_others(tmp_path: Path) -> None:
+    """What went wrong is said; whatever still runs is ended."""
+    begun = time.monotonic()
+    failed = hand_out(
+        {
+            "fails": worker(tmp_path, "a", "1x"),
+            "sleeps": worker(tmp_path, "b", "1z2", seconds=1.5),
+            "works": worker(tmp_path, "c", "123"),
+        }
+    )
+    assert failed == {"fails": "failed: ValueError: no more of this", "sleeps": "not finished in 0 minutes"}
+    assert (tmp_path / "done").read_text().split() == ["a1", "b1", "c1", "c2", "c3"]
+    assert time.monotonic() - begun < 30
+
+
+def test_only_the_turns_of_a_process_count_as_its_time(tmp_path: Path) -> None:
+    """Not those that it has waited for."""
+    slow = [sys.executable, "-c", "import time; time.sleep(4.5)"]
+    workers = {
+        "waits": worker(tmp_path, "a", "12", seconds=4),
+        "slow": Worker(slow, directory=ROOT, log=tmp_path / "slow.log", seconds=30),
+    }
+    assert hand_out(workers) == {}
+
+
+def test_without_anybody_who_hands_out_turns_it_is_always_ones_turn() -> None:
+    """As in a test, or by hand."""
+    assert "COALESCE_BENCHMARKS_TURNS" not in os.environ
+    turns = Turns()
+    turns.step()
+    turns.next()
+
+
+def test_a_worker_whose_parent_is_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not go on measuring for nobody."""
+    asked, asking = os.pipe()
+    granted, grants = os.pipe()
+    os.close(grants)
+    monkeypatch.setenv("COALESCE_BENCHMARKS_TURNS", f"[{asking}, {granted}]")
+    with pytest.raises(SystemExit, match="nobody hands out turns"):
+        Turns().next()
+    for pipe in (asked, asking, granted):
+        os.close(pipe)
