@@ -55,20 +55,36 @@ ScanPlan = Callable[[Plan], Scan]
 
 def count_rows(plan: Plan, scan: ScanPlan) -> int:
     """The rows on which the plan's predicate is TRUE."""
+    total, unsure = _counted(plan)
+    if unsure:
+        total += sum(b.num_rows for b in scan(replace(plan, manifests=tuple(unsure))).to_batches())
+    return total
+
+
+def known_count(plan: Plan) -> int | None:
+    """The same if no file has to be read for it; else None."""
+    total, unsure = _counted(plan)
+    return None if unsure else total
+
+
+def _counted(plan: Plan) -> tuple[int, list[PlannedManifest]]:
+    """The matching rows of the files of which all that may match surely do, and the other files."""
     total = 0
     unsure: list[PlannedManifest] = []
     for planned in plan.manifests:
         index = planned.index
-        rows = index.posting_rows[planned.postings]
-        doubt = planned.in_doubt()
-        doubt[index.posting_file[planned.postings[rows < 0]]] = True
-        total += int(rows[~doubt[index.posting_file[planned.postings]]].sum())
+        file, rows = index.posting_file[planned.postings], index.posting_rows[planned.postings]
+        doubt, whole = planned.in_doubt(), np.zeros(len(index.entries), np.bool_)
+        uncounted = file[rows < 0]
+        if len(uncounted):  # of a file whose tuples all match, it does not matter how many rows each has
+            all_match = np.bincount(file, minlength=len(whole)) == np.bincount(index.posting_file, minlength=len(whole))
+            whole[uncounted] = all_match[uncounted]
+            doubt[uncounted] |= ~all_match[uncounted]
+        total += int(rows[~(doubt | whole)[file]].sum()) + int(index.rows[whole & ~doubt].sum())
         total += int(index.rows[planned.unknown_files[~doubt[planned.unknown_files]]].sum())
         if doubt.any():
             unsure.append(planned.only(doubt))
-    if unsure:
-        total += sum(b.num_rows for b in scan(replace(plan, manifests=tuple(unsure))).to_batches())
-    return total
+    return total, unsure
 
 
 def dead_bytes(plan: Plan) -> int:
