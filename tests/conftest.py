@@ -9,7 +9,7 @@ from hypothesis import Phase, settings
 from tests.support.examples import examples
 from tests.support.leftovers import State, Watch
 from tests.support.markers import launched, missing_marker, needless_marker, watch_processes
-from tests.support.settings import COMPILED_QUICKLY, WITHOUT_CALL_SITES
+from tests.support.settings import COMPILED_QUICKLY, COUNTED_BY_READING, WITHOUT_CALL_SITES, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +79,16 @@ def nothing_is_left_by_a_test(request: pytest.FixtureRequest) -> Iterator[None]:
     before = watch.state()
     yield
     _put_back(watch, before)
+
+
+@pytest.fixture
+def rows_are_read(request: pytest.FixtureRequest) -> Iterator[None]:
+    """For tests of reading, which may count what they have read: no count is answered from metadata."""
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    with changed(request.getfixturevalue("spark"), COUNTED_BY_READING):
+        yield
 
 
 def _put_back(watch: Watch, before: State | None) -> None:

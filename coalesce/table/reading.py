@@ -243,8 +243,8 @@ class TableReader:
         Raises `NeedsSpark` unless the table was opened with `spark=`.
 
         >>> t = coalesce.open("events", spark=spark)
-        >>> t.read().where("dt = DATE '2026-05-18'").count()
-        1
+        >>> t.read().where("dt = DATE '2026-05-18'").select("n").collect()
+        [Row(n=4)]
         >>> [(stage.name, stage.files) for stage in t.last_scan().stages][-1]
         ('statistics', 1)
         """

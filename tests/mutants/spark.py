@@ -81,4 +81,28 @@ MUTANTS = (
         tests=("tests/spark/test_stream.py::test_where_a_stream_starts",),
         seen="a stream with startingVersion leaves that version's rows out",
     ),
+    Mutant(
+        name="spark counts: a condition that is not understood holds for every row",
+        file="coalesce/spark/source/queries.py",
+        old="found.since is not None or any(bound_from(f, found.version.schema) is None for f in question",
+        new="found.since is not None or any(False for _ in question",
+        tests=("tests/spark/test_metadata_counts.py::test_no_answer",),
+        seen="`SELECT count(*) WHERE …` counts rows that the condition leaves out, if the planner cannot read it",
+    ),
+    Mutant(
+        name="spark counts: a condition without a text holds for every row",
+        file="coalesce/spark/source/java/MetadataCounts.java",
+        old="filters.size() < asked.size() || ",
+        new="",
+        tests=("tests/spark/test_metadata_counts.py::test_by_reading",),
+        seen="`SELECT count(*) WHERE rand() < 0.1` counts all rows",
+    ),
+    Mutant(
+        name="spark counts: a session that passes over files counts them",
+        file="coalesce/spark/source/java/MetadataCounts.java",
+        old=" || LiveScans.passesOver(relation)",
+        new="",
+        tests=("tests/spark/test_metadata_counts.py::test_who_passes_over_files_counts_what_is_left",),
+        seen="with ignoreMissingFiles, a count has more rows than the query that shows them",
+    ),
 )

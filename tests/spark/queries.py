@@ -10,6 +10,11 @@ def query(seed: int) -> str:
     return _Writer(random.Random(seed)).query()
 
 
+def condition(seed: int) -> str:
+    """Condition number `seed`."""
+    return _Writer(random.Random(seed)).where()
+
+
 def fingerprint(number: int, table: str) -> str:
     """One row that says which query, how many rows, and two hashes over all of them in any order."""
     text = query(number).replace("{t}", table).replace("{d}", "days")

@@ -29,6 +29,8 @@ from tests.support.settings import INTERPRETED, changed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 MARK = {"remove.by": "mark"}
 SHORT = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("k", pa.int64())])
 DAY = date(2026, 5, 1)
@@ -388,7 +390,7 @@ def test_without_the_rule_it_fails(spark: "SparkSession", events: Table) -> None
     """Where the optimizer's rule is left out, the scan says so instead of showing rows that were removed."""
     without = {"spark.sql.optimizer.excludedRules": "coalesce.spark.PruneFiles"}
     with changed(spark, without), pytest.raises(Exception, match="hold rows that were removed"):
-        load(spark, events).count()
+        load(spark, events).collect()
 
 
 @pytest.mark.parametrize("type_", [pa.date32(), pa.timestamp("us", "UTC")])

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
 import coalesce
 from coalesce.table.table import Table
@@ -11,6 +12,8 @@ from tests.table.story import Rows, Story, look_back, twelve_evolutions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("rows_are_read")
 
 
 def through_spark(table: Table) -> Rows:

@@ -19,6 +19,8 @@ from tests.support.settings import INTERPRETED, changed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 COUNT = examples(100)
 # Conditions that kept more files than Spark once, among thousands.
 KEPT_MORE = (

@@ -19,6 +19,8 @@ from tests.support.settings import changed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 APPS = 30
 GONE = (0, 3, 4, 5, 11, 29)
 COUNT = 60_000

@@ -17,6 +17,8 @@ from coalesce.table.table import Table, core_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 SCHEMA = pa.schema([("dt", pa.date32()), ("app", pa.string()), ("k", pa.int64()), ("s", pa.string())])
 DAY = date(2026, 5, 1).toordinal() - date(1970, 1, 1).toordinal()
 

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 import coalesce
 from tests.spark.events import make_events, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.usefixtures("rows_are_read")
 
 
 def load(spark: "SparkSession", path: Path, version: int | None = None) -> "DataFrame":

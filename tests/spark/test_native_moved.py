@@ -13,6 +13,8 @@ from coalesce.table.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 
 def _table(spark: "SparkSession", path: Path, rows: int = 3) -> Table:
     table = coalesce.create(path, pa.schema([("p", pa.string()), ("k", pa.int64())]), partition_by=["p"], spark=spark)

@@ -20,6 +20,8 @@ from tests.support.settings import CASE_SENSITIVE, changed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 
 @pytest.fixture(scope="module")
 def events(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Table:

@@ -22,6 +22,8 @@ from tests.support.settings import INTERPRETED, changed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("rows_are_read")
+
 NAN, INFINITY = float("nan"), float("inf")
 
 # The values of one logical partition each, and so of one file and row group.

@@ -11,6 +11,9 @@ TIME_ZONE = "spark.sql.session.timeZone"
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
+# What metadata could answer, rows answer.
+COUNTED_BY_READING = {"spark.sql.optimizer.excludedRules": "coalesce.spark.MetadataCounts"}
+
 # For many queries on few rows: to compile a query takes longer than to interpret it, to plan it twice likewise.
 INTERPRETED = {
     "spark.sql.shuffle.partitions": "1",

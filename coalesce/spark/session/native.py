@@ -135,6 +135,7 @@ def _of_session(answer: Callable[[dict[str, Any], SparkSession], str]) -> Callab
 _CALLS: Final[dict[str, Callable[[dict[str, Any], Any], str]]] = {
     "resolve": _resolve,
     "location": lambda question, _: location(question["options"]),
+    "count": queries.count,
     "parts": queries.parts,
     "estimate": queries.estimate,
     "describe": queries.described,

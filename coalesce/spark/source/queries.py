@@ -3,6 +3,7 @@
 The questions arrive through the bridge, on whichever thread of Spark's asks:
 
     resolve    at analysis: the columns of the version a query reads
+    count      in the optimizer: how many rows the query's filters leave, if metadata says it exactly
     parts      in the optimizer: what has to be read in ways of its own, and which rows of it are dead
     estimate   in the optimizer: how much the query's filters leave; if that are few files, then also which
     listing    when the scan begins: the files, unless they are known
@@ -43,6 +44,7 @@ from coalesce.spark.source.versions import QueriedVersion
 from coalesce.spark.translate.condition import bound_from
 from coalesce.spark.translate.options import read_options
 from coalesce.spark.translate.schema import check_given_columns, spark_schema, spark_type, without_ids
+from coalesce.table.from_metadata import known_count
 
 Question = Mapping[str, Any]
 
@@ -56,6 +58,7 @@ _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nb
 _plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)
 _estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len)  # of those, also by part
 _told: Recent[tuple[str, frozenset[str], bool], str] = Recent(_KEPT, len)  # by whether rows can be counted
+_counts: Recent[tuple[str, frozenset[str]], str] = Recent(1000)  # of those, where rows were asked for by number alone
 _descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len)  # of those that somebody looked at
 _last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by `_place`
 _listed: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # with the estimate, by scan
@@ -72,6 +75,7 @@ def forget_table(uri: str) -> None:
     _plain.forget_where(lambda asked: is_its(asked[0]))
     _estimates.forget_where(lambda asked: is_its(asked[0]))
     _told.forget_where(lambda asked: is_its(asked[0]))
+    _counts.forget_where(lambda asked: is_its(asked[0]))
     _descriptions.forget_where(lambda asked: is_its(asked[0]))
 
 
@@ -161,7 +165,27 @@ def _stored_schema(fields: tuple[Field, ...]) -> spark_types.StructType:
     return spark_types.StructType(stored)
 
 
-# --- estimate and list -------------------------------------------------------------------------------------------
+# --- count, estimate and list ------------------------------------------------------------------------------------
+
+
+def count(question: Question, evaluator: Any) -> str:
+    """How many rows the filters leave; nothing if not all filters are understood, or files would have to be read.
+
+    Which rows a stream has had, only the stream knows.
+    """
+    asked = question["key"], frozenset(question["filters"])
+    known = _counts.get(asked)
+    if known is not None:
+        return known
+    found = _recall(question)
+    if found.since is not None or any(bound_from(f, found.version.schema) is None for f in question["filters"]):
+        return ""
+    plan = _plan(question, found, evaluator)
+    rows = known_count(plan)
+    text = "" if rows is None else str(rows)
+    if is_plain(plan.predicate):
+        _counts.put(asked, text)
+    return text
 
 
 def parts(question: Question, evaluator: Any) -> str:

@@ -105,8 +105,7 @@ public class LiveScans extends SparkStrategy {
 
   /** Whether the reader might leave rows out: for filters it is given, or files that cannot be read. */
   private static boolean mayLeaveOut(HadoopFsRelation relation, List filters) {
-    FileSourceOptions options = new FileSourceOptions(relation.options());
-    if (options.ignoreCorruptFiles() || options.ignoreMissingFiles()) {
+    if (passesOver(relation)) {
       return true;
     }
     for (int i = 0; i < filters.size(); i++) {
@@ -117,6 +116,12 @@ public class LiveScans extends SparkStrategy {
       }
     }
     return false;
+  }
+
+  /** Whether files that cannot be read, or are not there, are left out without a word, as options or settings say. */
+  static boolean passesOver(HadoopFsRelation relation) {
+    FileSourceOptions options = new FileSourceOptions(relation.options());
+    return options.ignoreCorruptFiles() || options.ignoreMissingFiles();
   }
 
   private static DeadPlaces places(Object relation) {

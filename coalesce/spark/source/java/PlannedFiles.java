@@ -1,16 +1,13 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
@@ -43,6 +40,7 @@ public class PlannedFiles implements FileIndex {
   private final Map estimate; // Python's answer to "estimate", or null before the optimizer has asked
   private final Part part; // the part these files are, or null for all of them
   private volatile String described; // once somebody has asked
+  private volatile Object[] counted; // the filters under which rows were counted last, and what the plan is kept by
   private final boolean dated; // whether the query may ask when files were written
 
   private PlannedFiles(
@@ -69,7 +67,7 @@ public class PlannedFiles implements FileIndex {
    * rows can be `counted`, which `LiveScans` knows, files that hold dead ones are not read apart from the others.
    */
   List parts(StructType schema, Map filters, boolean counted) {
-    Object scan = java.util.UUID.randomUUID().toString();
+    Object scan = scan(filters);
     Map question = question("parts", filters);
     question.put("counted", Boolean.valueOf(counted));
     question.put("scan", scan);
@@ -85,6 +83,22 @@ public class PlannedFiles implements FileIndex {
       }
     }
     return parts;
+  }
+
+  /** How many rows `filters` leave, if metadata says it exactly; else null. Whoever reads them then has the same plan. */
+  Long count(Map filters) {
+    Object scan = java.util.UUID.randomUUID().toString();
+    Map question = question("count", filters);
+    question.put("scan", scan);
+    String rows = Bridge.ask(question, new Evaluator(filters));
+    counted = new Object[] {filters, scan};
+    return rows.isEmpty() ? null : Long.valueOf(rows);
+  }
+
+  /** What the plan of a scan is kept by in Python: the same for equal filters, whose texts and expressions are equal. */
+  private Object scan(Map filters) {
+    Object[] before = counted;
+    return before != null && before[0].equals(filters) ? before[1] : java.util.UUID.randomUUID().toString();
   }
 
   /** What is known of dead rows in these files; null if there are none. */
@@ -143,7 +157,7 @@ public class PlannedFiles implements FileIndex {
       return new PlannedFiles(table, constants, filters, table, part, dated); // all of it, and that is known
     }
     boolean planned = part != null && part.filters.keySet().equals(filters.keySet());
-    Object scan = planned ? part.scan : java.util.UUID.randomUUID().toString();
+    Object scan = planned ? part.scan : scan(filters);
     Map question = question("estimate", filters);
     question.put("scan", scan);
     Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
@@ -300,32 +314,6 @@ public class PlannedFiles implements FileIndex {
   private static final class Listing {
     InternalRow[] values;
     ArrayList[] files;
-  }
-
-  /**
-   * When files were written, as the file system has it: no entry says. Directories are listed for it, so only queries
-   * pay that have the column `_metadata`.
-   */
-  private static final class Modified {
-    private final Configuration configuration =
-        ((org.apache.spark.sql.classic.SparkSession) SparkSession.active()).sessionState().newHadoopConf();
-    private final HashSet listed = new HashSet();
-    private final HashMap times = new HashMap();
-
-    long at(Path path) {
-      if (listed.add(path.getParent())) {
-        try {
-          FileStatus[] found = path.getFileSystem(configuration).listStatus(path.getParent());
-          for (int i = 0; i < found.length; i++) {
-            times.put(new Path(path.getParent(), found[i].getPath().getName()), Long.valueOf(found[i].getModificationTime()));
-          }
-        } catch (java.io.IOException missing) {
-          return 0L; // reading the file will say what is wrong
-        }
-      }
-      Long time = (Long) times.get(path);
-      return time == null ? 0L : time.longValue();
-    }
   }
 
   /** The newest scans of tables, whose files came with their estimates: Python does not see them begin. */

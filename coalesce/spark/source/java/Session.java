@@ -33,6 +33,7 @@ public final class Session {
     ArrayList rules = new ArrayList(CollectionConverters.asJava(experimental.extraOptimizations()));
     int before = rules.size();
     addOnce(rules, new RowStatements());
+    addOnce(rules, new MetadataCounts());
     addOnce(rules, new PruneFiles());
     addOnce(rules, new CreateTables());
     addOnce(rules, new TableCommands());
