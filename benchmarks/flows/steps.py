@@ -18,8 +18,9 @@ from benchmarks.turns import Turns
 from benchmarks.workload import Query
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
-_MANY, _SHORT = 20, 2.0  # what is short is repeated so often, as long as all of it takes no more than that many seconds
-_WARMING: Final = 12  # rounds of what is short that are not measured: so long does a JVM compile what it runs
+# What is short is repeated so often, first to warm up, since so long does a JVM compile what it runs, and then by the
+# clock; as long as all of either takes no more than that many seconds.
+_ROUNDS, _SHORT = (12, 20), 2.0
 
 
 @dataclass(slots=True)
@@ -76,14 +77,17 @@ class Steps:
                     break
         return attempt.done
 
-    def in_turns(self, works: Mapping[str, Callable[[], object]], least: int = 1) -> None:
-        """Time each of several again and again, all of them in turns; a long one less often. The first rounds warm up.
+    def in_turns(
+        self, works: Mapping[str, Callable[[], object]], least: int = 1, rounds: tuple[int, int] = _ROUNDS
+    ) -> None:
+        """Time each of several again and again, all of them in turns; a long one less often.
 
-        So what disturbs the machine for a while is in few figures of each. Every round begins with another.
+        So what disturbs the machine for a while is in few figures of each. Every round begins with another. `rounds` are
+        those that warm up and those that are measured.
         """
         self.turns.step()
         warming, measured = dict.fromkeys(works, 0.0), dict.fromkeys(works, 0.0)
-        for number in range(-_WARMING, _MANY):
+        for number in range(-rounds[0], rounds[1]):
             going = [n for n in measured if self._goes_on(number, least, warming[n], measured[n])]
             first = number % len(going) if going else 0
             for name in [*going[first:], *going[:first]]:
@@ -109,7 +113,12 @@ class Steps:
         """Time a query, write down its answer and, by a run of its own, what it reads."""
         self.queries({query.name if name is None else name: query})
 
-    def queries(self, queries: Mapping[str, Query], beside: Mapping[str, Callable[[], object]] | None = None) -> None:
+    def queries(
+        self,
+        queries: Mapping[str, Query],
+        beside: Mapping[str, Callable[[], object]] | None = None,
+        rounds: tuple[int, int] = _ROUNDS,
+    ) -> None:
         """The same of several, by the names that their figures are to have; and what takes turns with them."""
         self.turns.step()
         works: dict[str, Callable[[], object]] = dict(beside or {})
@@ -124,7 +133,7 @@ class Steps:
                     self.notes.figure(f"{name}: bytes read", read.bytes / 1024, "KB")
             if attempt.done:
                 works[name] = partial(self.engine.query, query)
-        self.in_turns(works)
+        self.in_turns(works, rounds=rounds)
 
     def check(self, query: Query) -> None:
         """Write down an answer, and time nothing."""
