@@ -50,6 +50,11 @@ def leaves_of(members: Sequence[pa.Field]) -> list[range]:
     return found
 
 
+def leaf_count(columns: Iterable[pa.Field]) -> int:
+    """How many Parquet columns these are."""
+    return sum(_leaf_count(field.type) for field in columns)
+
+
 def _leaf_count(type_: pa.DataType) -> int:
     if isinstance(type_, pa.BaseExtensionType):
         return _leaf_count(type_.storage_type)

@@ -2,7 +2,7 @@
 
 The entry is computed from the very rows that were encoded, never from what was planned. Row groups are cut between
 tuples where that is reasonable, so that reading one small tuple out of a shared file touches one or two of them:
-pyarrow reads whole row groups and cannot skip pages from Python, while Spark uses the page index as well.
+pyarrow decodes a row group from its beginning and cannot skip pages from Python, while Spark uses the page index.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coalesce.arrow.column_places import leaf_count
 from coalesce.arrow.dictionaries import dictionary_paths
 from coalesce.arrow.statistics import statistics_of
 from coalesce.arrow.tuples import RowTuples, can_compute, tuples_of
@@ -23,11 +24,14 @@ from coalesce.model.schema import ROW_ID_FIELD, ROW_VERSION_FIELD, Schema
 from coalesce.model.spec import Spec, file_order
 from coalesce.table.layout import cuts, listing
 
-# In a file that many tuples share, a row group is what it costs to read one of them; much smaller and the footer,
-# with its statistics for each column of each row group, would outgrow the data. A file of one tuple has no such use.
+# In a file that many tuples share, a row group is what it costs to read one of them, so it is small as long as the
+# footer is, which has something to say of each column of each row group and is read first: some hundred bytes, and
+# readers fetch the last 64 KiB of a file at once. A file of one tuple has no use for small ones.
+SMALL_ROW_GROUP_BYTES: Final = 256 * 1024
 SHARED_ROW_GROUP_BYTES: Final = 4 * 1024 * 1024
 ALONE_ROW_GROUP_BYTES: Final = 16 * 1024 * 1024
 MAX_ROW_GROUP_ROWS: Final = 1024 * 1024
+MOST_SMALL_CHUNKS: Final = 512  # columns times row groups
 _PAGE_BYTES: Final = 128 * 1024
 
 # The footer says so if the rows lie in the order of the entry's tuples, each tuple's together. Only then do the
@@ -116,11 +120,20 @@ def _physical(rows: pa.Table, schema: Schema, spec: Spec, lineage: pa.Table | No
     return pa.Table.from_arrays(columns, schema=physical)
 
 
+def row_group_rows(rows: int, tuples: int, columns: int, bytes_per_row: float) -> float:
+    """About how many rows a row group should have in a file of so many rows, tuples and Parquet columns."""
+    most = MAX_ROW_GROUP_ROWS / 1.5
+    if tuples <= 1:
+        return min(ALONE_ROW_GROUP_BYTES / bytes_per_row, most)
+    size = rows * bytes_per_row
+    small = min(size / SMALL_ROW_GROUP_BYTES, MOST_SMALL_CHUNKS / max(1, columns), tuples)
+    return min(rows / max(size / SHARED_ROW_GROUP_BYTES, small), most)
+
+
 def _parquet(table: pa.Table, runs: RowTuples | None, bytes_per_row: float, *, indexed: bool = True) -> bytes:
     """The rows as Parquet; `runs` are their tuples if the rows of each lie together."""
     ends = [table.num_rows] if runs is None else list(accumulate(runs.counts))
-    group_bytes = SHARED_ROW_GROUP_BYTES if len(ends) > 1 else ALONE_ROW_GROUP_BYTES
-    group_rows = min(group_bytes / bytes_per_row, MAX_ROW_GROUP_ROWS / 1.5)
+    group_rows = row_group_rows(table.num_rows, len(ends), leaf_count(table.schema), bytes_per_row)
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,

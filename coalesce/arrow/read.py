@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from coalesce.arrow.column_places import Find, Finder, field_id, finder, leaves_of
 from coalesce.arrow.encode import LINEAGE, TUPLE_ORDER
-from coalesce.arrow.places import Places, live_rows, places_of
+from coalesce.arrow.located import Located, located
+from coalesce.arrow.places import Places, live_rows
 from coalesce.arrow.ranges import Ranges, Rows, chosen_rows, joined
 from coalesce.arrow.reshape import bare_rows, default_of, fitted, repeated
 from coalesce.arrow.tuples import can_compute, tuples_of
@@ -93,15 +94,18 @@ class OpenFile:
 
         The entry or the file itself has to say so, and the entry has to know every tuple and every count.
         """
-        counts = self.entry.tuple_rows
         claimed = self.entry.ordered or (self.parquet.metadata.metadata or {}).get(TUPLE_ORDER) == b"true"
-        # With every count known, a trusted entry's counts add up to the file's rows.
-        return claimed and self.entry.trusted and counts is not None and None not in counts
+        return claimed and self.located.counted
+
+    @cached_property
+    def located(self) -> Located:
+        """What follows from the entry alone."""
+        return located(self.entry)
 
     @cached_property
     def places(self) -> Places | None:
         """Where the rows of each tuple, dead ones too, lie in the file, if that is known."""
-        return places_of(self.entry) if self._in_order else None
+        return self.located.places if self._in_order else None
 
     @cached_property
     def _live(self) -> Ranges | None:

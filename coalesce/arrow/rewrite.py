@@ -10,6 +10,7 @@ from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
 from coalesce.arrow.row_groups import matching_parts
 from coalesce.arrow.store import store
+from coalesce.arrow.stretches import stretches
 from coalesce.manifest.paths import new_write_directory
 from coalesce.model.datafile import DataFile
 from coalesce.model.schema import Schema
@@ -68,10 +69,10 @@ def make_again(
 def _has_match(file: OpenFile, drop: Bound, schema: Schema) -> bool:
     """Whether `drop` is TRUE on some row, found with as few columns as that takes."""
     asked = asked_fields(drop, schema)
-    for part in matching_parts(file, drop):
-        matching = part.matching
+    for stretch in stretches(file, matching_parts(file, drop)):
+        matching = stretch.matching
         if matching is None:
-            matching = is_true(drop, file.read(asked, [part.group], range(part.start, part.stop)), schema)
+            matching = is_true(drop, file.read(asked, stretch.groups, stretch.part), schema)
         if matching.any():
             return True
     return False

@@ -10,19 +10,17 @@ from dataclasses import replace
 import numpy as np
 
 from coalesce.arrow.parquet_statistics import told
-from coalesce.arrow.places import Part, Places
+from coalesce.arrow.places import Part
 from coalesce.arrow.read import OpenFile
 from coalesce.model.datafile import ColumnStatistics, DataFile
 from coalesce.model.entries import from_files
-from coalesce.model.spec import Spec, field_type
+from coalesce.model.spec import Spec
 from coalesce.model.types import FLOATING, AtomicType, Value
-from coalesce.model.values import column_of
 from coalesce.plan.index import ManifestIndex
 from coalesce.plan.planner import Judge
-from coalesce.predicate.domains import Both, Domain, Gathered
+from coalesce.predicate.domains import Both, Domain
 from coalesce.predicate.expr import Bound
 from coalesce.predicate.outcomes import may_be_true, must_be_true
-from coalesce.predicate.tuple_domains import component_domain
 
 
 def matching_parts(file: OpenFile, predicate: Bound) -> list[Part]:
@@ -32,7 +30,7 @@ def matching_parts(file: OpenFile, predicate: Bound) -> list[Part]:
     parts = [Part(group, 0, rows, None) for group, rows in enumerate(file.group_rows)]
     partitions = not judge.columns.isdisjoint(f.source_id for f in file.spec.fields)
     if partitions and places is not None and len(places.tuples) > 1:
-        parts = places.parts(judge.outcomes(_tuple_domains(file, judge, places), len(places.tuples)), file.group_rows)
+        parts = places.parts(judge.outcomes(_tuple_domains(file, judge), len(places.tuples)), file.group_rows)
     if all(part.matching is not None for part in parts) or _is_judged(file, judge):
         return parts
     outcomes = judge.outcomes(_statistics_domains(file, judge), len(file.group_rows))
@@ -46,20 +44,14 @@ def matching_parts(file: OpenFile, predicate: Bound) -> list[Part]:
     ]
 
 
-def _tuple_domains(file: OpenFile, judge: Judge, places: Places) -> dict[int, Domain]:
+def _tuple_domains(file: OpenFile, judge: Judge) -> dict[int, Domain]:
     """What each of the tuples says of the columns that are asked about."""
     domains: dict[int, Domain] = {}
-    schema = file.version.schema
     for position, field in enumerate(file.spec.fields):
-        source_type = schema.atomic(field.source_id)
-        if source_type is None or field.source_id not in judge.columns:
-            continue
-        values = [t[position] for t in places.tuples]
-        encoded = column_of(field_type(field, schema), values).dictionary_encode()
-        codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int32)
-        here = Gathered(component_domain(field.transform, source_type, encoded.dictionary), codes)
-        before = domains.get(field.source_id)
-        domains[field.source_id] = here if before is None else Both(before, here)
+        here = file.located.domain(position, field, file.version.schema) if field.source_id in judge.columns else None
+        if here is not None:
+            before = domains.get(field.source_id)
+            domains[field.source_id] = here if before is None else Both(before, here)
     return domains
 
 

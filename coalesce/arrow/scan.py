@@ -13,6 +13,7 @@ from coalesce.arrow.places import Part
 from coalesce.arrow.read import OpenFile, open_file
 from coalesce.arrow.row_filter import asked_fields, is_true
 from coalesce.arrow.row_groups import matching_parts
+from coalesce.arrow.stretches import Stretch, groups_together, stretches
 from coalesce.arrow.threads import each
 from coalesce.errors import FileMissing
 from coalesce.model.arrow_schema import arrow_schema
@@ -62,7 +63,7 @@ class ArrowScan:
         return pa.Table.from_batches(batches, self.schema) if self.fields else _rows_only(batches)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, a batch at a time; no more than a row group is in memory."""
+        """The rows, a batch at a time; no more than a row group, or a few small ones, is in memory."""
         for file, residual in self._residuals():
             yield from self._file(_Share(file, residual), at_once=False)
 
@@ -99,7 +100,7 @@ class ArrowScan:
             yield file, And(left) if left else TRUE
 
     def _file(self, share: "_Share", *, at_once: bool = True) -> Iterator[pa.RecordBatch]:
-        """The matching rows of one file, a row group at a time; `at_once` if all may be in memory."""
+        """The matching rows of one file, a stretch at a time; `at_once` if all may be in memory."""
         try:
             yield from self._rows(share, at_once)
         except FileMissing as missing:
@@ -109,25 +110,25 @@ class ArrowScan:
         with open_file(self.snapshot.storage, share.file, self.plan.version) as file:
             if share.residual == TRUE:
                 groups = [group for group, rows in enumerate(file.live_rows) if rows]
-                for some in [groups] if at_once else ([group] for group in groups):
+                for some in [groups] if at_once else groups_together(file, groups):
                     yield from file.read(self.fields, some).to_batches()
                 return
-            for part in share.of(matching_parts(file, share.residual)):
-                yield from self._part(file, part, share.residual).to_batches()
+            for stretch in stretches(file, share.of(matching_parts(file, share.residual))):
+                yield from self._stretch(file, stretch, share.residual).to_batches()
 
-    def _part(self, file: OpenFile, part: Part, residual: Bound) -> pa.Table:
-        """The matching rows of a part of a row group: what the predicate asks about is read first, if it has to be."""
-        rows = None if part.stop - part.start == file.group_rows[part.group] else range(part.start, part.stop)
-        if part.matching is not None:
-            return file.read(self.fields, [part.group], rows, part.matching)
+    def _stretch(self, file: OpenFile, stretch: Stretch, residual: Bound) -> pa.Table:
+        """The matching rows of a stretch: what the predicate asks about is read first, if it has to be."""
+        groups, rows = stretch.groups, stretch.part
+        if stretch.matching is not None:
+            return file.read(self.fields, groups, rows, stretch.matching)
         schema = self.plan.version.schema
         asked = asked_fields(residual, schema)
-        judged = file.read(asked, [part.group], rows)
+        judged = file.read(asked, groups, rows)
         matching = is_true(residual, judged, schema)
         if not matching.any():
             return self.schema.empty_table()
         asked_ids = {f.id for f in asked}
-        rest = file.read([f for f in self.fields if f.id not in asked_ids], [part.group], rows, matching)
+        rest = file.read([f for f in self.fields if f.id not in asked_ids], groups, rows, matching)
         if not matching.all():
             judged = judged.filter(pa.array(matching))
         found = dict(zip((f.id for f in asked), judged.columns, strict=True))

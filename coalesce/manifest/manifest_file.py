@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coalesce.errors import CorruptMetadata
+from coalesce.manifest.encodings import better_than_dictionaries
 from coalesce.manifest.manifest_checks import (
     FORMAT_VERSION_KEY,
     SPEC_ID_KEY,
@@ -119,14 +120,17 @@ def _parquet(table: pa.Table, metadata: dict[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
     names = table.column_names
     lists = [name for name in ("tuples", DEAD) if name in names]
-    components = [f"{name}.list.element.{member.name}" for name in lists for member in _members(table.schema, name)]
+    components = {path: column for name in lists for path, column in _components(table, name).items()}
+    encodings = better_than_dictionaries(components)
     with pq.ParquetWriter(
         sink,
         table.schema,
         compression="zstd",
         write_statistics=False,
         # A wide table has thousands of statistics, and a dictionary would be a second page of each.
-        use_dictionary=[n for n in names if n not in lists and not is_statistic(n)] + components,
+        use_dictionary=[n for n in names if n not in lists and not is_statistic(n)]
+        + [path for path in components if path not in encodings],
+        column_encoding=encodings,
         # Without Arrow's copy of the schema: what Parquet itself says of the columns is all that the format promises.
         store_schema=False,
     ) as writer:
@@ -135,9 +139,11 @@ def _parquet(table: pa.Table, metadata: dict[str, str]) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def _members(schema: pa.Schema, name: str) -> list[pa.Field]:
-    """What the structs in a column of lists are made of."""
-    return list(schema.field(name).type.value_type)
+def _components(table: pa.Table, name: str) -> dict[str, pa.Array]:
+    """What the structs in a column of lists are made of, by the paths of the Parquet columns."""
+    structs = whole(table.column(name)).flatten()
+    members = zip(structs.type, structs.flatten(), strict=True)
+    return {f"{name}.list.element.{member.name}": column for member, column in members}
 
 
 def manifest_paths(data: bytes, ref: ManifestRef) -> list[str]:

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
+from hypothesis import strategies as st
 
 from coalesce.arrow import encode
 from coalesce.arrow.encode import LINEAGE, Target, data_path, encode_file
@@ -80,19 +81,60 @@ def test_parquet_options() -> None:
 
 def test_row_groups_are_cut_between_tuples() -> None:
     """In a shared file no small tuple lies in two row groups, and row groups are of about the same size."""
-    apps = np.repeat([f"{i:03}" for i in range(100)], 1000)
+    apps = np.repeat([f"{i:04}" for i in range(1000)], 100)
     parquet, entry = encoded(pa.table({"app": apps, "n": range(100_000)}), ["app"], bytes_per_row=400.0)
-    sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
-    assert len(sizes) == round(100_000 * 400 / encode.SHARED_ROW_GROUP_BYTES)
-    assert all(size % 1000 == 0 for size in sizes)
-    assert entry.tuple_rows == (1000,) * 100
+    sizes = row_groups(parquet)
+    assert len(sizes) == round(100_000 * 400 / encode.SMALL_ROW_GROUP_BYTES)
+    assert all(size % 100 == 0 for size in sizes)
+    assert entry.tuple_rows == (100,) * 1000
+
+
+def row_groups(parquet: pq.ParquetFile) -> list[int]:
+    """How many rows each row group has."""
+    return [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
+
+
+def test_small_row_groups_are_for_files_that_tuples_share() -> None:
+    """What one tuple has alone, or a few have together, is not cut into small pieces: nobody would read less of it."""
+    rows = 100_000
+    numbers = pa.array(range(rows))
+    groups = {
+        tuples: len(
+            row_groups(encoded(pa.table({"app": np.arange(rows) * tuples // rows, "n": numbers}), ["app"], 400.0)[0])
+        )
+        for tuples in (1, 2, 20, 1000)
+    }
+    size = rows * 400
+    assert groups == {
+        1: round(size / encode.ALONE_ROW_GROUP_BYTES),
+        2: round(size / encode.SHARED_ROW_GROUP_BYTES),
+        20: 20,
+        1000: round(size / encode.SMALL_ROW_GROUP_BYTES),
+    }
+
+
+@given(st.integers(1, 10**8), st.integers(1, 10**5), st.integers(1, 3000), st.floats(1.0, 10**5))
+def test_the_footer_stays_small(rows: int, tuples: int, columns: int, bytes_per_row: float) -> None:
+    """However many columns there are: but for pieces that are large anyway, there are no more than are read at once."""
+    groups = rows / encode.row_group_rows(rows, tuples, columns, bytes_per_row)
+    large = max(rows * bytes_per_row / encode.SHARED_ROW_GROUP_BYTES, rows * 1.5 / encode.MAX_ROW_GROUP_ROWS)
+    assert groups <= 1.001 * max(large, encode.MOST_SMALL_CHUNKS / columns)
+    assert tuples == 1 or groups >= 0.999 * large
+
+
+def test_a_footer_is_read_at_once() -> None:
+    """With so many columns and row groups as are allowed it has no more than 64 KiB, which readers fetch first."""
+    apps = [f"app-{i // 20:06}" for i in range(64 * 400)]
+    columns = {f"column_{i}": range(i, i + len(apps)) for i in range(7)}
+    parquet, _ = encoded(pa.table({**columns, "app": apps}), ["app"], bytes_per_row=encode.SMALL_ROW_GROUP_BYTES / 400)
+    assert len(row_groups(parquet)) * 8 == encode.MOST_SMALL_CHUNKS
+    assert parquet.metadata.serialized_size < 64 * 1024
 
 
 def test_row_groups_are_bounded_in_rows() -> None:
     """However small the rows are, a row group does not grow without end."""
     parquet, _ = encoded(pa.table({"n": np.zeros(2_000_000, np.int8)}), [])
-    groups = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
-    assert max(groups) <= encode.MAX_ROW_GROUP_ROWS
+    assert max(row_groups(parquet)) <= encode.MAX_ROW_GROUP_ROWS
 
 
 def test_the_footer_says_whether_rows_lie_in_tuple_order() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coalesce.arrow import encode, read, row_groups
+from coalesce.arrow import encode, read, row_groups, stretches
 from coalesce.arrow import scan as scanning
 from coalesce.arrow.read import OpenFile
 from coalesce.arrow.scan import ArrowScan
@@ -32,6 +32,7 @@ from tests.predicate.reference import outcome
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row groups of a handful of rows."""
     monkeypatch.setattr(encode, "SHARED_ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr(stretches, "SHARED_ROW_GROUP_BYTES", 1)
     monkeypatch.setattr(encode, "ALONE_ROW_GROUP_BYTES", 1)
 
 
@@ -230,6 +231,7 @@ def test_conditions_a_file_satisfies_are_not_checked_again(
 @pytest.mark.usefixtures("small_row_groups")
 def test_threads_may_share_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each batch goes to one of them, and those that come meanwhile wait."""
+    monkeypatch.setattr(stretches, "SHARED_ROW_GROUP_BYTES", 1)  # each row group by itself
     scan = scan_of(tmp_path, columns=["n"])
     original = OpenFile.read
 

@@ -99,8 +99,8 @@ MUTANTS = (
     Mutant(
         name="read: tuples are taken to lie in order",
         file="coalesce/arrow/read.py",
-        old="return claimed and self.entry.trusted and counts is not None and None not in counts",
-        new="return self.entry.trusted and counts is not None and None not in counts",
+        old="return claimed and self.located.counted",
+        new="return self.located.counted",
         tests=(GROUPS, f"{SCAN}::test_places_are_not_trusted_without_the_footers_word"),
         seen="of a file that another program wrote, row groups with matching rows are skipped",
     ),
