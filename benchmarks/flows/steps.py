@@ -82,8 +82,8 @@ class Steps:
     ) -> None:
         """Time each of several again and again, all of them in turns; a long one less often.
 
-        So what disturbs the machine for a while is in few figures of each. Every round begins with another. `rounds` are
-        those that warm up and those that are measured.
+        So what disturbs the machine for a while is in few figures of each. Every round begins with another. `rounds`
+        are those that warm up and those that are measured.
         """
         self.turns.step()
         warming, measured = dict.fromkeys(works, 0.0), dict.fromkeys(works, 0.0)

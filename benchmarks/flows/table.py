@@ -3,13 +3,11 @@ cold must not be in the memory of the process that wrote it.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from benchmarks.engines.engine import Engine, NotOffered
-from benchmarks.findings import Notebook
 from benchmarks.flows.steps import Steps, seconds
 from benchmarks.memory import Peak
 from benchmarks.staged import Staged, Target
