@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).parents[1]
 def run(
     workload: Workload, size: str, entries: Sequence[Entry], *, rounds: int, directory: Path | None, out: Path
 ) -> Outcome:
-    """Every engine, round after round; those of a size that says so all at once, the others one after the other.
+    """Every engine, round after round; those that the size names all at once, the others one after the other.
 
     The outcome is saved each time: a run of hours that is interrupted leaves what it found.
     """
@@ -56,7 +56,7 @@ def run(
         staged = stage(workload, size, kept)
         there = [entry for entry in entries if found[entry.name].unavailable is None]
         for number in range(rounds):
-            for group in [there] if workload.size(size).together else [[entry] for entry in there]:
+            for group in groups(there, workload.size(size)):
                 progress(f"round {number + 1} of {rounds}: {', '.join(entry.name for entry in group)}")
                 _in_turns(workload, size, group, staged, Path(temporary) / "place", found)
                 outcome(staged).save(out)
@@ -68,6 +68,13 @@ def run(
 def chosen_by(size: Size, engines: Sequence[str] | None) -> list[str]:
     """The engines that were named; those that the workload names, for all sizes or for this; or all there are."""
     return list(engines or size.engines or ENTRIES)
+
+
+def groups(entries: Sequence[Entry], size: Size) -> list[list[Entry]]:
+    """Those that take turns, all of a kind at once; then each of the others alone."""
+    turns = [entry for entry in entries if size.together is None or entry.name in size.together]
+    kinds = [[entry for entry in turns if entry.spark is spark] for spark in (True, False)]
+    return [*(kind for kind in kinds if kind), *([entry] for entry in entries if entry not in turns)]
 
 
 def _unavailable(entry: Entry) -> str | None:

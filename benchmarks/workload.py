@@ -92,7 +92,7 @@ class Size:
     appends: int
     append_rows: int
     minutes: float
-    together: bool
+    together: tuple[str, ...] | None  # the engines that take turns; None for all of them
     engines: tuple[str, ...]
     measures: tuple[str, ...]
 
@@ -149,7 +149,7 @@ _SIZE: Final = {
 }  # fmt: skip
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30,
-    "together": False, "engines": (), "measures": MEASURES,
+    "together": (), "engines": (), "measures": MEASURES,
 }  # fmt: skip
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
 
@@ -185,7 +185,8 @@ def _size(where: str, given: Mapping[str, Any]) -> Size:
             raise Refused(f"{where}: {needed} has to be a number of 1 or more, not {given.get(needed)!r}.")
     _one_of(where, "skew", given["skew"], SKEWS)
     measures = tuple(_one_of(where, "measure", measure, MEASURES) for measure in given["measures"])
-    return Size(**{**given, "engines": tuple(given["engines"]), "measures": measures})
+    together = None if given["together"] is True else tuple(given["together"] or ())
+    return Size(**{**given, "together": together, "engines": tuple(given["engines"]), "measures": measures})
 
 
 def _query(where: str, given: Mapping[str, Any]) -> Query:

@@ -22,6 +22,7 @@ def test_every_workload_is_understood(name: str) -> None:
     assert loaded.sizes
     for size in loaded.sizes.values():
         assert chosen(list(size.engines)) == [ENTRIES[engine] for engine in size.engines]
+        assert set(size.together or ()) <= set(ENTRIES)
     values = {"day": "DATE '2026-05-01'", "later": "DATE '2026-05-02'", "small": "'a'", "large": "'b'", "fifty": "'a'"}
     assert all("{" not in query.filled(values).sql("t") for query in loaded.queries)
 
