@@ -16,14 +16,17 @@ V = TypeVar("V")
 class Recent(Generic[K, V]):
     """Holds things for any thread; when they weigh more than `capacity`, those used longest ago go first.
 
-    Each weighs 1, or what `weight` says. Things may grow while they are held: each is weighed when it is used, and all
-    of them once as many uses have passed as there are things, so whatever grows is noticed though nobody asks for it
-    here. The last one used stays, whatever its weight.
+    Each weighs 1, or what `weight` says, and besides what `key_weight` says of its key. Things may grow while they are
+    held: each is weighed when it is used, and all of them once as many uses have passed as there are things, so
+    whatever grows is noticed though nobody asks for it here. The last one used stays, whatever its weight.
     """
 
-    def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
+    def __init__(
+        self, capacity: int, weight: Callable[[V], int] = lambda _: 1, key_weight: Callable[[K], int] = lambda _: 0
+    ) -> None:
         self.capacity = capacity
         self._weight = weight
+        self._key_weight = key_weight
         self._held: OrderedDict[K, V] = OrderedDict()
         self._weights: dict[K, int] = {}
         self._total = 0
@@ -88,6 +91,6 @@ class Recent(Generic[K, V]):
             self._total -= self._weights.pop(dropped)
 
     def _weigh(self, key: K, value: V) -> None:
-        weight = self._weight(value)
+        weight = self._weight(value) + self._key_weight(key)
         self._total += weight - self._weights.get(key, 0)
         self._weights[key] = weight

@@ -81,3 +81,12 @@ def test_what_is_forgotten_weighs_nothing() -> None:
     assert (len(kept), kept.total, kept.get("a")) == (1, 20, None)
     kept.clear()
     assert (len(kept), kept.total) == (0, 0)
+
+
+def test_keys_weigh_too() -> None:
+    """Where they are told to: a key may be larger than what is held under it."""
+    held: Recent[str, int] = Recent(100, lambda _: 1, len)
+    for letter in "abcd":
+        held.put(letter * 40, 0)
+    assert len(held) == 2
+    assert held.total == 82

@@ -27,7 +27,7 @@ from coalesce.table.layout import cuts, listing
 # In a file that many tuples share, a row group is what it costs to read one of them, so it is small as long as the
 # footer is, which has something to say of each column of each row group and is read first: some hundred bytes, and
 # readers fetch the last 64 KiB of a file at once. A file of one tuple has no use for small ones.
-SMALL_ROW_GROUP_BYTES: Final = 256 * 1024
+SMALL_ROW_GROUP_BYTES: Final = 1024 * 1024
 SHARED_ROW_GROUP_BYTES: Final = 4 * 1024 * 1024
 ALONE_ROW_GROUP_BYTES: Final = 16 * 1024 * 1024
 MAX_ROW_GROUP_ROWS: Final = 1024 * 1024

@@ -105,4 +105,12 @@ MUTANTS = (
         tests=("tests/spark/test_metadata_counts.py::test_who_passes_over_files_counts_what_is_left",),
         seen="with ignoreMissingFiles, a count has more rows than the query that shows them",
     ),
+    Mutant(
+        name="spark: a column called null is NULL",
+        file="coalesce/spark/source/java/Filters.java",
+        old="return misread ? attribute.withName(attribute.name() + MARK) : attribute;",
+        new="return attribute;",
+        tests=("tests/spark/test_words.py",),
+        seen="`DELETE … WHERE `null` IS NULL` removes every row of the table",
+    ),
 )

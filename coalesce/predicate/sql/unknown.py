@@ -24,6 +24,8 @@ _NEEDS_LEFT: Final = frozenset({
     "=", "==", "<>", "!=", "!<", "!>", "<", "<=", ">", ">=", "<=>", "*", "/", "%", "||", "|", "&", "^", ".", "::",
     "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "REGEXP", "RLIKE",
 })  # fmt: skip
+_QUANTIFIERS: Final = frozenset({"ALL", "DISTINCT"})
+_WITH_AS: Final = frozenset({"CAST", "TRY_CAST", "STRUCT"})
 _NEEDS_RIGHT: Final = _NEEDS_LEFT | {"+", "-", "~", "!", "DIV", "ESCAPE", "NOT"}
 
 
@@ -96,3 +98,23 @@ def _refuse_fragments(tokens: Tokens, start: int, end: int) -> None:
                 f"{tokens.words[index]!r} cannot stand here; {what}.", tokens.text, tokens.starts[index]
             )
         index = tokens.partner.get(index, index) + 1
+    _refuse_dropped(tokens, start, end)
+
+
+def _refuse_dropped(tokens: Tokens, start: int, end: int) -> None:
+    """What sqlglot would pass over without a word: gaps in lists, and words that it takes for no name."""
+    words, calls = tokens.words, [""]
+    for index in range(start, end):
+        word, before = words[index], words[index - 1] if index > start else ""
+        if (word in (",", ")") and before == ",") or (word == "," and before == "("):
+            raise PredicateError(f"there is nothing before this {word!r}.", tokens.text, tokens.starts[index])
+        if (word in _QUANTIFIERS and before in ("(", ",")) or (word == "AS" and calls[-1] not in _WITH_AS):
+            raise PredicateError(
+                f"{word} cannot stand here; a column of that name is written `{tokens.raw(index)}`, in back-quotes.",
+                tokens.text,
+                tokens.starts[index],
+            )
+        if word == "(":
+            calls.append(before)
+        elif word == ")":
+            calls.pop()

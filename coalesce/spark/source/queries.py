@@ -53,13 +53,20 @@ _DEFAULT: Final = "EXISTS_DEFAULT"  # where Spark's Parquet reader looks for the
 _AT_ONCE: Final = 64  # files; so many are listed with the estimate: each question takes a millisecond
 _COUNTED: Final = 100_000  # files; each is listed with its rows, and is a partition of its own to Spark
 _KEPT: Final = 32 * 1024 * 1024
-_plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # from the optimizer to the scan
+
+
+def _texts(key: tuple[object, ...]) -> int:
+    """The letters of the filters in a key: a condition may be a list of ten thousand names."""
+    return sum(len(text) for part in key if isinstance(part, frozenset) for text in part)
+
+
+_plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nbytes, _texts)  # from optimizer to scan
 # Of conditions that mean the same in every session, and so for every scan: by version and filters.
-_plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes)
-_estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len)  # of those, also by part
-_told: Recent[tuple[str, frozenset[str], bool], str] = Recent(_KEPT, len)  # by whether rows can be counted
-_counts: Recent[tuple[str, frozenset[str]], str] = Recent(1000)  # of those, where rows were asked for by number alone
-_descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len)  # of those that somebody looked at
+_plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes, _texts)
+_estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len, _texts)  # of those, also by part
+_told: Recent[tuple[str, frozenset[str], bool], str] = Recent(_KEPT, len, _texts)  # by whether rows can be counted
+_counts: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len, _texts)  # of those, where rows are only counted
+_descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len, _texts)  # of those that somebody looked at
 _last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by `_place`
 _listed: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # with the estimate, by scan
 

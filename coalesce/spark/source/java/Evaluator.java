@@ -206,7 +206,7 @@ public final class Evaluator {
     }
     boolean chain = expression instanceof And || expression instanceof Or;
     if (!chain && !callsUser && expression.dataType() instanceof BooleanType && expression.deterministic()) {
-      String text = stripped(expression.sql());
+      String text = stripped(Filters.text(expression));
       Object other = conditions.put(text, expression);
       if (other != null && (other == AMBIGUOUS || !Filters.alike((Expression) other, expression))) {
         conditions.put(text, AMBIGUOUS);

@@ -182,9 +182,21 @@ final class Filters {
     }
 
     public Object apply() {
-      return expression.sql();
+      return text(expression);
     }
   }
+
+  /**
+   * The expression as SQL. Catalyst leaves quotes out around every name that has the letters of one, but a column called
+   * `null` is not NULL.
+   */
+  static String text(Expression expression) {
+    return ((Expression) expression.transform(new Marked())).sql().replace(MARK + "`", "`");
+  }
+
+  private static final String MARK = "\001" + java.util.UUID.randomUUID(); // behind a name, it takes quotes
+  private static final java.util.Set MISREAD =
+      new java.util.HashSet(java.util.Arrays.asList(new String[] {"null", "true", "false", "all", "as", "distinct"}));
 
   private static boolean hasPlan(Expression expression) {
     if (expression instanceof PlanExpression || expression instanceof DynamicPruning) {
@@ -225,6 +237,14 @@ final class Filters {
         attribute = attribute.withName((String) names.get(attribute.exprId()));
       }
       return attribute.withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
+    }
+  }
+
+  /** Attributes whose names are read otherwise unless they are quoted get names that Catalyst quotes. */
+  private static final class Marked extends OnColumns {
+    Expression replaced(AttributeReference attribute) {
+      boolean misread = MISREAD.contains(attribute.name().toLowerCase(java.util.Locale.ROOT));
+      return misread ? attribute.withName(attribute.name() + MARK) : attribute;
     }
   }
 
