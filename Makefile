@@ -62,6 +62,8 @@ dist: ## build the source distribution and the wheel in dist/, and try the wheel
 bench: $(INSTALLED) ## run every workload on every engine, draw and report (ARGS="list", "run saas-events --size 20m", …)
 ifeq ($(ARGS),)
 	$(BIN)/python -m benchmarks run all
+	$(BIN)/python -m benchmarks run adversarial --size threshold
+	$(BIN)/python -m benchmarks run adversarial --size tuples
 	$(BIN)/python -m benchmarks run growth --size 10k
 	$(BIN)/python -m benchmarks run growth --size 100k
 	$(BIN)/python -m benchmarks plot

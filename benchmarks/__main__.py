@@ -6,13 +6,15 @@ The measures of the library alone go by their names: `python -m benchmarks plann
 import argparse
 import ast
 import importlib.util
+import math
 import pkgutil
 import runpy
+import signal
 import sys
 from pathlib import Path
 
 from benchmarks import measures, workload
-from benchmarks.engines.registry import ENTRIES, chosen
+from benchmarks.engines.registry import ENTRIES, OURS, chosen
 from benchmarks.harness import RESULTS
 from benchmarks.workload import Refused
 
@@ -30,6 +32,9 @@ def main(arguments: list[str]) -> int:
     except Refused as reason:
         print(f"benchmarks: {reason}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("benchmarks: interrupted; what was found until then is in a file that ends in .partial.", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,13 +48,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--size", help="which form of it, as `list` shows them")
     run.add_argument("--engines", help="some only, with commas between (all that suit the workload)")
     run.add_argument("--rounds", type=_at_least_one, default=1, help="how often the engines take turns (once)")
-    run.add_argument("--out", type=Path, help="the file for the outcome (results/WORKLOAD-SIZE.json)")
+    run.add_argument(
+        "--out", type=Path, help="the file for the outcome (results/WORKLOAD-SIZE.json if all engines run)"
+    )
     run.add_argument("--directory", type=Path, help="work here, and keep the staged rows for the next run")
     run.set_defaults(command=_run)
     compare = commands.add_parser("compare", help="two outcomes side by side; fails if ratios are apart")
     compare.add_argument("one", type=Path)
     compare.add_argument("other", type=Path)
-    compare.add_argument("--within", type=float, default=0.2, help="how far apart ratios may be (0.2)")
+    compare.add_argument("--within", type=_share, default=0.2, help="how far apart ratios may be (0.2)")
     compare.set_defaults(command=_compare)
     plot = commands.add_parser("plot", help="draw pictures of outcomes")
     plot.add_argument("outcomes", type=Path, nargs="*", help="files of outcomes (all of results/)")
@@ -63,6 +70,16 @@ def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share such as 0.2")
+    return number
 
 
 def _measures() -> list[str]:
@@ -104,16 +121,31 @@ def _run(asked: argparse.Namespace) -> int:
     names = None if asked.engines is None else [name.strip() for name in asked.engines.split(",")]
     # Everything that can be refused is refused before anything runs.
     plans = [(what, what.named(asked.size), chosen(chosen_by(what.size(asked.size), names))) for what in whats]
+    if names is not None and asked.out is None:
+        raise Refused("some engines only: say with --out where to, so that the outcome of all is not overwritten.")
+    if asked.out is not None and asked.out.is_dir():
+        raise Refused(f"{asked.out} is a directory; --out takes the name of a file.")
     if asked.directory is not None:
-        asked.directory.mkdir(parents=True, exist_ok=True)
+        _make_directory(asked.directory)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever runs is ended, and what lies about removed
     differ = False
     for what, size, entries in plans:
         out = asked.out or RESULTS / f"{what.name}-{size}.json"
         outcome = run(what, size, entries, rounds=asked.rounds, directory=asked.directory, out=out)
         print(ratios.markdown(outcome))
         print(f"kept in {out}", file=sys.stderr)
-        differ = differ or bool(outcome.disagreements())
+        for text in outcome.failures():
+            print(f"benchmarks: {text}", file=sys.stderr)
+        ours = [text for text in outcome.failures() if text.partition(",")[0] in OURS.values()]
+        differ = differ or bool(outcome.disagreements() or ours)
     return 1 if differ else 0
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"{path} cannot be made a directory: {error.strerror}.") from error
 
 
 def _compare(asked: argparse.Namespace) -> int:
@@ -130,6 +162,7 @@ def _compare(asked: argparse.Namespace) -> int:
 def _plot(asked: argparse.Namespace) -> int:
     from benchmarks.pictures import draw_all
 
+    _make_directory(asked.out)
     for path in draw_all(asked.outcomes, asked.out):
         print(path)
     return 0

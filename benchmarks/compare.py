@@ -2,7 +2,7 @@
 
 from benchmarks.engines.registry import ENTRIES, OURS
 from benchmarks.outcome import Outcome
-from benchmarks.ratios import figures, ratio, table
+from benchmarks.ratios import figures, table, times
 from benchmarks.workload import Refused
 
 
@@ -18,19 +18,17 @@ def compared(one: Outcome, other: Outcome, within: float) -> tuple[str, list[str
         if name == ours or name not in other.engines:
             continue
         for figure in figures(one, [name]):
-            pair = [_ratio(outcome, name, ours, figure) for outcome in (one, other)]
-            first, second = pair
+            first, second = [_ratio(outcome, name, ours, figure) for outcome in (one, other)]
             if first is None or second is None:
                 continue
             difference = max(first, second) / min(first, second) - 1 if min(first, second) > 0 else 0.0
             rows.append([name, figure, f"{first:.2f}×", f"{second:.2f}×", f"{difference:.0%}"])
             if difference > within:
                 apart.append(f"{name}, {figure}: {first:.2f}× and {second:.2f}×")
+    if not rows:
+        raise Refused("the two have no engine and figure in common: nothing to compare.")
     return table(["engine", "figure", "first", "second", "apart"], rows), apart
 
 
 def _ratio(outcome: Outcome, name: str, ours: str, figure: str) -> float | None:
-    if ours not in outcome.engines:
-        return None
-    value, base = outcome.engines[name].value(figure), outcome.engines[ours].value(figure)
-    return None if value is None or base is None else ratio(value, base)
+    return times(outcome.engines[name], outcome.engines[ours], figure) if ours in outcome.engines else None

@@ -73,11 +73,14 @@ class Findings:
         if before != given:
             self.contradictions.append(f"{question}: {before.rows:,} rows once and {given.rows:,} another time")
 
-    def value(self, name: str) -> float | None:
-        """Of times the least, since whatever comes in between makes them longer; of everything else the median."""
-        if name not in self.figures:
+    def value(self, name: str, of: int | None = None) -> float | None:
+        """Of times the least, since whatever comes in between makes them longer; of everything else the median.
+
+        `of` is how many of them are looked at: the least of twenty is less than the least of ten.
+        """
+        if not self.figures.get(name):
             return None
-        return (min if self.units[name] in _TIMES else median)(self.figures[name])
+        return (min if self.units[name] in _TIMES else median)(self.figures[name][:of])
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answers import disagreements
+from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Findings
 from benchmarks.workload import Refused
 
@@ -52,17 +53,19 @@ class Outcome:
         said = {name: getattr(self, name) for name in self.__slots__ if name != "engines"}
         said["disagreements"] = self.disagreements()
         said["engines"] = {name: found.to_dict() for name, found in self.engines.items()}
-        path.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+        path.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load(path: Path) -> Outcome:
     """Read one that was saved."""
-    if not path.exists():
+    if not path.is_file():
         raise Refused(f"there is no file {path}.")
     try:
-        said: dict[str, Any] = json.loads(path.read_text())
+        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         engines = {name: Findings.from_dict(found) for name, found in said.pop("engines").items()}
         said.pop("disagreements", None)
+        if unknown := sorted(engines.keys() - ENTRIES.keys()):
+            raise Refused(f"{path} is of an engine that there is not: {', '.join(unknown)}.")
         return Outcome(engines=engines, **said)
-    except (json.JSONDecodeError, TypeError, KeyError, AssertionError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AssertionError, AttributeError) as error:
         raise Refused(f"{path} is not the outcome of a run: {error}.") from error

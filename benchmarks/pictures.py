@@ -1,7 +1,7 @@
 """`plot`: outcomes as pictures: ratios of each engine, growth with logical partitions, degradation by appends."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from benchmarks.engines.registry import ENTRIES, OURS
 from benchmarks.harness import RESULTS
 from benchmarks.outcome import Outcome, load
-from benchmarks.ratios import ratio
+from benchmarks.ratios import times
 from benchmarks.workload import Refused, names
 
 # What a picture of ratios shows: the figures that a user would ask for first.
@@ -29,7 +29,8 @@ _SHOWN: Final = (
     "aggregate of everything",
     "overwrite one small partition",
     "delete one tenant everywhere",
-    "MERGE of 1,000 rows",
+    "MERGE of 1,000 rows of a tenant",
+    "MERGE of 1,000 rows of a day",
 )
 _GROWING: Final = {
     "files": "files",
@@ -97,8 +98,7 @@ def _ratios(outcome: Outcome, spark: bool, directory: Path) -> Path | None:
         _bars(
             axes,
             shown[place],
-            base.value(shown[place]) or 0,
-            [(n, outcome.engines[n].value(shown[place])) for n in others],
+            {name: times(outcome.engines[name], base, shown[place]) for name in others},
         )
         axes.tick_params(axis="y", labelleft=place % columns == 0)
     figure.suptitle(
@@ -112,17 +112,17 @@ def _ratios(outcome: Outcome, spark: bool, directory: Path) -> Path | None:
     return path
 
 
-def _bars(axes: Any, title: str, ours: float, others: Sequence[tuple[str, float | None]]) -> None:
-    labels = [name for name, _ in others][::-1]
-    ratios = [None if value is None else ratio(value, ours) for _, value in others][::-1]
-    widths = [1.0 if times is None or times <= 0 else times for times in ratios]
+def _bars(axes: Any, title: str, others: Mapping[str, float | None]) -> None:
+    labels, ratios = [*others][::-1], [*others.values()][::-1]
+    widths = [1.0 if factor is None or factor <= 0 else factor for factor in ratios]
     colours = ["tab:red" if width < 1 else "tab:blue" for width in widths]
     axes.barh(range(len(labels)), [width - 1 for width in widths], left=1, color=colours, height=0.7)
     axes.set_xscale("log")
     least, most = min([*widths, 0.8]), max([*widths, 1.25])
     axes.set_xlim(least / 1.6, most * 2.2)
-    for place, (times, width) in enumerate(zip(ratios, widths, strict=True)):
-        text = "no" if times is None else "none" if times == 0 else f"{times:,.0f}×" if times >= 10 else f"{times:.1f}×"
+    for place, (factor, width) in enumerate(zip(ratios, widths, strict=True)):
+        exact = f"{factor:,.0f}×" if (factor or 0) >= 10 else f"{factor:.1f}×" if factor else "none"
+        text = "no" if factor is None else exact
         axes.annotate(text, (max(width, 1), place), textcoords="offset points", xytext=(3, -3), fontsize=7)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)

@@ -1,10 +1,13 @@
 """Outcomes as a Markdown table of ratios: our figure with its unit, and how many times as much each other takes."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from benchmarks.engines.registry import ENTRIES, OURS
 from benchmarks.findings import Findings
 from benchmarks.outcome import Outcome
+
+_LESS: Final = 0.95  # of our figure: what is closer is the same
 
 
 def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> str:
@@ -15,11 +18,12 @@ def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> 
         there = [name for name in names if outcome.engines[name].unavailable is None]
         if there:
             parts.append(_table(outcome, there, OURS[spark], only))
+            parts.append(_behind(outcome, there, OURS[spark], only))
     notes = [*_unavailable(outcome), *_words(outcome)]
     if notes:
         parts.append("\n".join(["Not in the table:", "", *notes]))
     parts.append(_agreement(outcome))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _heading(outcome: Outcome) -> str:
@@ -34,7 +38,7 @@ def _heading(outcome: Outcome) -> str:
         f"`{outcome.workload}`, {outcome.size}: {outcome.rows:,} rows, {outcome.partitions:,} logical partitions. "
         f"{begun['at']} to {ended['at']}; load {begun['load']} and {ended['load']} on {machine['cores']} cores "
         f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, "
-        f"{listed}. "
+        f"{listed}; commit {machine.get('commit', 'unknown')}. "
         f"Of times the least of several; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds, in turns'}."
     )
 
@@ -68,6 +72,28 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def _behind(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[str], bool]) -> str:
+    """Everything that takes others less, the table's own figures: nobody has to look for what is lost."""
+    base, lost = outcome.engines.get(ours, Findings()), []
+    for figure in figures(outcome, names):
+        less = [(times(outcome.engines[name], base, figure) or 1, name) for name in names if name != ours]
+        least = [f"{name} {factor:.2f}×" for factor, name in sorted(less) if factor < _LESS]
+        if least and only(figure):
+            lost.append(f"{figure} ({', '.join(least)})")
+    return f"**Behind**: {'; '.join(lost)}." if lost else ""
+
+
+def times(found: Findings, base: Findings, figure: str) -> float | None:
+    """How many times as much as another takes, by as many repeats of each; None where that says nothing."""
+    fewest = min(len(one.figures.get(figure, ())) for one in (found, base))
+    if fewest == 0:
+        return None
+    value, other = found.value(figure, fewest), base.value(figure, fewest)
+    assert value is not None
+    assert other is not None
+    return ratio(value, other)
+
+
 def ratio(one: float, other: float) -> float | None:
     """How many times as much; None where that says nothing."""
     return one / other if other > 0 else None
@@ -79,13 +105,12 @@ def _absolute(found: Findings, figure: str) -> str:
 
 
 def _cell(found: Findings, base: Findings, figure: str) -> str:
-    value, ours = found.value(figure), base.value(figure)
+    value, factor = found.value(figure), times(found, base, figure)
     if value is None:
         return _missing(found, figure)
-    times = None if ours is None else ratio(value, ours)
-    if times is None:
+    if factor is None:
         return amount(value, found.units[figure])
-    return f"{times:,.0f}×" if times >= 100 else f"{times:.1f}×" if times >= 10 else f"{times:.2f}×"
+    return f"{factor:,.0f}×" if factor >= 100 else f"{factor:.1f}×" if factor >= 10 else f"{factor:.2f}×"
 
 
 def _missing(found: Findings, figure: str) -> str:
@@ -107,7 +132,7 @@ def amount(value: float, unit: str) -> str:
 
 def _unavailable(outcome: Outcome) -> list[str]:
     return [
-        f"* {name} cannot be had: {found.unavailable}."
+        f"* {name} has no figures: {found.unavailable}."
         for name, found in outcome.engines.items()
         if found.unavailable is not None
     ]

@@ -21,6 +21,7 @@ from benchmarks.turns import Worker, hand_out
 from benchmarks.workload import Size, Workload
 
 ROOT: Final = Path(__file__).parents[1]
+_LEFT_OUT: Final = "it was not asked for in this run"
 
 
 def run(
@@ -28,10 +29,16 @@ def run(
 ) -> Outcome:
     """Every engine, round after round; those that the size names all at once, the others one after the other.
 
-    The outcome is saved each time: a run of hours that is interrupted leaves what it found.
+    The outcome is saved each time, as `….partial`: a run of hours that is interrupted leaves what it found, and the
+    outcome of an earlier one.
     """
     begun = now()
     found = {entry.name: Findings(unavailable=_unavailable(entry)) for entry in entries}
+    wanted = {entry.name for entry in entries}
+    left = {
+        name: Findings(unavailable=_LEFT_OUT) for name in chosen_by(workload.size(size), None) if name not in wanted
+    }
+    partial = out.with_name(f"{out.name}.partial")
     for entry in entries:
         if (reason := found[entry.name].unavailable) is not None:
             progress(f"{entry.name} cannot be had: {reason}")
@@ -47,7 +54,7 @@ def run(
             begun=begun,
             ended=now(),
             configurations={entry.name: entry.configuration() for entry in entries},
-            engines=found,
+            engines={**found, **left},
         )
 
     with tempfile.TemporaryDirectory(prefix="coalesce-benchmarks-", dir=directory) as temporary:
@@ -59,9 +66,10 @@ def run(
             for group in groups(there, workload.size(size)):
                 progress(f"round {number + 1} of {rounds}: {', '.join(entry.name for entry in group)}")
                 _in_turns(workload, size, group, staged, Path(temporary) / "place", found)
-                outcome(staged).save(out)
+                outcome(staged).save(partial)
         last = outcome(staged)
-        last.save(out)
+        last.save(partial)
+        partial.replace(out)
         return last
 
 
@@ -87,6 +95,23 @@ def _in_turns(
 ) -> None:
     """All parts of the flow by some engines, which take turns; what they wrote is deleted afterwards."""
     going, notes = list(group), {entry.name: place / f"{entry.name}.jsonl" for entry in group}
+    try:
+        _parts(workload, size, going, staged, place, notes, found)
+    finally:
+        for name, path in notes.items():
+            found[name].take(path)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _parts(
+    workload: Workload,
+    size: str,
+    going: list[Entry],
+    staged: Staged,
+    place: Path,
+    notes: dict[str, Path],
+    found: dict[str, Findings],
+) -> None:
     for part in PARTS[workload.flow]:
         workers = {}
         for entry in going:
@@ -103,6 +128,3 @@ def _in_turns(
             found[name].words[f"the process that is to {part}"] = text
             progress(f"{name}, {part}: {text}")
             going = [entry for entry in going if entry.name != name]
-    for name, path in notes.items():
-        found[name].take(path)
-    shutil.rmtree(place, ignore_errors=True)

@@ -25,13 +25,14 @@ from benchmarks.events import Numbers, events, renewed
 from benchmarks.staged import STAGED, Staged, Target
 from benchmarks.workload import Refused, Size, Workload
 
-_FORM: Final = 1  # to be raised when the rows become others, so that none of before are used
+_FORM: Final = 2  # to be raised when the rows become others, so that none of before are used
 _CHUNK: Final = 1_000_000
 _LEAST_FILES: Final = 8  # so that Spark's tasks have work for all cores
 _NEW_IDS: Final = 10**12  # what is written later has ids from here on
 _MERGED: Final = 1_000
 _WARM_ROWS: Final = 5_000
 _CHANGED: Final = ("overwrite", "delete-tenant", "merge", "update", "delete-rows")
+_SPREAD_IDS: Final = 4 * _NEW_IDS  # of rows that are merged into a day
 
 
 def stage(workload: Workload, size: str | None, directory: Path) -> Staged:
@@ -68,11 +69,15 @@ class _Maker:
         by_rows = np.argsort(-counts[day], kind="stable")
         present = [int(tenant) for tenant in by_rows if counts[day, tenant] > 0]
         small, chosen = self._chosen(present)
-        rows = self._write_rows(day, {*chosen["overwrite"], *chosen["merge"]})
+        changed = {small, *(tenant for tenants in chosen.values() for tenant in tenants)}
+        rows, others = self._write_rows(day, {*chosen["overwrite"], *chosen["merge"]}, changed)
         for number, tenant in enumerate(chosen["overwrite"]):
             self._write(f"overwrite-{number}", renewed(rows[tenant], _NEW_IDS))
         for number, tenant in enumerate(chosen["merge"]):
             self._write(f"merge-{number}", self._merged(rows[tenant], day, tenant, number))
+        for number in range(self.size.repeats + 1):
+            known = others.slice(number * (_MERGED // 2), _MERGED // 2)
+            self._write(f"merge-day-{number}", self._merged_day(known, day, present, number))
         for number in range(self.size.appends):
             self._write(f"append-{number:04d}", self._appended(number))
         # A few rows of everyone who will be asked for or changed, on every day.
@@ -92,6 +97,7 @@ class _Maker:
                 "small": self._quoted(small),
                 "large": self._quoted(present[0]),
                 "fifty": ", ".join(map(self._quoted, fifty)),
+                "merged": f"id >= {_SPREAD_IDS} AND id <= {_SPREAD_IDS + 2 * _MERGED - 1}",  # what the first two bring
             },
             changes={
                 kind: tuple(Target(day=self._date(day).isoformat(), app=self.called[tenant]) for tenant in tenants)
@@ -150,9 +156,11 @@ class _Maker:
             called=self.called,
         )
 
-    def _write_rows(self, day: int, wanted: set[int]) -> Mapping[int, pa.Table]:
-        """Write every row; those of some tenants on one day."""
+    def _write_rows(self, day: int, wanted: set[int], changed: set[int]) -> tuple[Mapping[int, pa.Table], pa.Table]:
+        """Write every row; those of some tenants on one day, and as many as are merged of those that nobody changes."""
         kept: dict[int, list[pa.Table]] = {tenant: [] for tenant in wanted}
+        others: list[pa.Table] = []
+        needed = (self.size.repeats + 1) * (_MERGED // 2)
         for first, rows in self._chunks():
             tenants = self._tenants(first, rows)
             table = self._events(first, first, tenants)
@@ -160,7 +168,9 @@ class _Maker:
             that_day = self._days(rows) == day
             for tenant in wanted:
                 kept[tenant].append(table.filter(pa.array(that_day & (tenants == tenant))))
-        return {tenant: pa.concat_tables(tables) for tenant, tables in kept.items()}
+            if sum(map(len, others)) < needed:
+                others.append(table.filter(pa.array(that_day & ~np.isin(tenants, [*changed]))))
+        return {tenant: pa.concat_tables(tables) for tenant, tables in kept.items()}, pa.concat_tables(others)
 
     def _merged(self, there: pa.Table, day: int, tenant: int, number: int) -> pa.Table:
         """A thousand rows of one logical partition: up to half are there and get other values, the rest are new."""
@@ -168,6 +178,14 @@ class _Maker:
         rows = _MERGED - known.num_rows
         first = 2 * _NEW_IDS + number * _MERGED
         return pa.concat_tables([known, self._events(first, first, np.full(rows, tenant), np.full(rows, day))])
+
+    def _merged_day(self, known: pa.Table, day: int, present: list[int], number: int) -> pa.Table:
+        """A thousand rows of a day, of whichever tenants have rows then: up to half are there, the rest are new."""
+        called = {self.called[tenant]: tenant for tenant in present}
+        tenants = [called[app] for app in known["app"].to_pylist()] or present[:1]
+        rows, first = _MERGED - known.num_rows, _SPREAD_IDS + number * _MERGED
+        new = self._events(first, first, np.resize(np.array(tenants), rows), np.full(rows, day))
+        return pa.concat_tables([renewed(known, 0), new])
 
     def _appended(self, number: int) -> pa.Table:
         """The rows of one append: all of one day, days one after the other."""

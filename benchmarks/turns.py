@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,8 @@ class Worker:
         if self._process is None:
             self._process = self._start()
         else:
-            os.write(self._grants, b"\n")
+            with suppress(BrokenPipeError):  # it was killed while it waited; what it asked for last ends below
+                os.write(self._grants, b"\n")
         ready, _, _ = select.select([self._asked], [], [], max(0.0, self._left))
         self._left -= time.monotonic() - begun
         if not ready:
@@ -109,12 +111,16 @@ class Worker:
 
 
 def hand_out(workers: Mapping[str, Worker]) -> dict[str, str]:
-    """Let them take turns until all have ended; what went wrong, by name."""
+    """Let them take turns until all have ended, each time beginning with another; what went wrong, by name."""
     working = list(workers.values())
     try:
-        while working:
-            behind = min(worker.step for worker in working)
-            for worker in [worker for worker in working if worker.step == behind]:
+        for number in count():
+            if not working:
+                break
+            step = min(worker.step for worker in working)
+            behind = [worker for worker in working if worker.step == step]
+            first = number % len(behind)
+            for worker in [*behind[first:], *behind[:first]]:
                 if not worker.turn():
                     worker.end()
                     working.remove(worker)

@@ -26,6 +26,7 @@ MEASURES: Final = (
     "overwrite",
     "delete-tenant",
     "merge",
+    "merge-day",
     "update",
     "delete-rows",
     "compact",

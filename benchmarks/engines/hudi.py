@@ -71,7 +71,8 @@ class Hudi(SparkTable):
         """See `Engine`."""
         self.rows(source).createOrReplaceTempView("source")
         self.run(
-            f"MERGE INTO {self.table} AS t USING source AS s ON t.id = s.id AND t.dt = s.dt "
+            f"MERGE INTO {self.table} AS t USING source AS s "
+            f"ON t.dt = {self.staged.values['day']} AND t.dt = s.dt AND t.id = s.id "
             "WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT *"
         )
 

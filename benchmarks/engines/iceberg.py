@@ -1,11 +1,12 @@
 """Apache Iceberg on Spark, in four layouts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from benchmarks import peers
-from benchmarks.engines.engine import Footprint, measured
+from benchmarks.engines.engine import Footprint, Read, measured
 from benchmarks.engines.spark_table import SparkTable
 from benchmarks.staged import Target
 
@@ -13,8 +14,8 @@ from benchmarks.staged import Target
 class _Iceberg(SparkTable):
     """What the four have in common: a Hadoop catalog, and zstd at level 1, as everybody here.
 
-    Rows are distributed by the table's partition fields (`write.distribution-mode`, `hash` by itself), which its
-    documentation advises for partitioned tables.
+    How rows are distributed is left to it (`write.distribution-mode`): by the hash of the partition fields, or by
+    ranges where the table has an order.
     """
 
     fields: ClassVar[str] = ""
@@ -47,7 +48,7 @@ class _Iceberg(SparkTable):
         }
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         self.run(
-            f"CREATE TABLE {self.table} ({self.columns(source)}) USING iceberg PARTITIONED BY ({self.fields}) "
+            f"CREATE TABLE {self.table} ({self.columns}) USING iceberg PARTITIONED BY ({self.fields}) "
             f"TBLPROPERTIES ({listed})"
         )
         self.ordered()
@@ -64,6 +65,10 @@ class _Iceberg(SparkTable):
         """See `Engine`."""
         self.name = name
 
+    def read(self) -> Read:
+        """See `Engine`; of the bytes that it reads, Spark is told of few."""
+        return replace(super().read(), bytes=None)
+
     def compact(self) -> None:
         """See `Engine`; data files, then manifests, as its page on maintenance has it."""
         arguments = f"table => 'db.{self.name}', strategy => '{self.strategy}'"
@@ -75,14 +80,19 @@ class _Iceberg(SparkTable):
         self.run(f"ALTER TABLE {self.table} ADD PARTITION FIELD {field}")
 
     def footprint(self) -> Footprint:
-        """See `Engine`; files of older snapshots are on disk, too, but not counted."""
+        """See `Engine`; files of older snapshots are on disk, too, but not counted. What says which rows are deleted is
+        metadata: of several vectors in one file, each tells the size of the file.
+        """
         disk = measured(self.place / "warehouse" / "db" / self.name, ("metadata",))
-        said = self.spark.sql(f"SELECT count(*) n, sum(file_size_in_bytes) size FROM {self.table}.files").collect()[0]
+        size = "sum(file_size_in_bytes) size"
+        said = self.spark.sql(f"SELECT count(*) n, {size} FROM {self.table}.data_files").collect()[0]
+        files = f"SELECT DISTINCT file_path, file_size_in_bytes FROM {self.table}.delete_files"
+        deletes = self.spark.sql(f"SELECT {size} FROM ({files})").collect()[0]
         return Footprint(
             files=int(said["n"]),
             directories=disk.directories,
             data_bytes=int(said["size"] or 0),
-            metadata_bytes=disk.metadata_bytes,
+            metadata_bytes=disk.metadata_bytes + int(deletes["size"] or 0),
         )
 
 

@@ -33,7 +33,7 @@ class Paimon(SparkTable):
         self.name = name
         self.run("CREATE DATABASE IF NOT EXISTS lake.db")
         self.run(
-            f"CREATE TABLE {self.table} ({self.columns(source)}) USING paimon PARTITIONED BY (dt) "
+            f"CREATE TABLE {self.table} ({self.columns}) USING paimon PARTITIONED BY (dt) "
             "TBLPROPERTIES ('bucket' = '16', 'bucket-key' = 'app', 'file.format' = 'parquet')"
         )
         self.append(source)

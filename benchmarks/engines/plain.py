@@ -32,7 +32,7 @@ class _Directories(SparkTable):
         """See `Engine`."""
         self.name = name
         # Values in the names of directories are texts unless Spark is told: an app called 007 is not the number 7.
-        frame = self.spark.read.schema(self.rows(self.staged.warm).schema).parquet(str(self._location))
+        frame = self.rows(self._location)
         frame.select(*self.staged.columns).createOrReplaceTempView(name)
 
     def delete(self, where: str) -> None:

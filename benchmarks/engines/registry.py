@@ -88,4 +88,4 @@ def chosen(names: list[str]) -> list[Entry]:
     unknown = [name for name in names if name not in ENTRIES]
     if unknown:
         raise Refused(f"there is no engine {unknown[0]!r}; there are {', '.join(ENTRIES)}.")
-    return [ENTRIES[name] for name in names]
+    return [ENTRIES[name] for name in dict.fromkeys(names)]

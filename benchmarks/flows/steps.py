@@ -60,22 +60,25 @@ class Steps:
             self.notes.figure(name, took * (1e3 if unit == "ms" else 1), unit)
         return attempt.done
 
-    def each(self, name: str, works: list[Callable[[], object]]) -> bool:
-        """Time changes of the same kind one after the other, on a tenant each; the first warms up.
+    def each(self, name: str, works: list[Callable[[], object]]) -> int:
+        """Time changes of the same kind one after the other, on a tenant each; the first warms up. How many were done.
 
         Two of them at least: what is there afterwards is asked for those.
         """
         self.turns.step()
-        with self.words_for(name) as attempt:
+        done = 0
+        with self.words_for(name):
             spent = seconds(works[0])
+            done = 1
             for work in works[1:]:
                 self.turns.next()
                 took = seconds(work)
                 self.notes.figure(name, took * 1e3, "ms")
                 spent += took
+                done += 1
                 if spent > _ENOUGH:
                     break
-        return attempt.done
+        return done
 
     def in_turns(
         self, works: Mapping[str, Callable[[], object]], least: int = 1, rounds: tuple[int, int] = _ROUNDS

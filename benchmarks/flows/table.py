@@ -17,7 +17,12 @@ MAIN: Final = "main"
 _WRITES, _ENOUGH = 5, 10.0  # a write is repeated so often, unless all of them take that many seconds
 _PLANS: Final = 7
 _LIKE_IT: Final = tuple(f"again_{number}" for number in range(_WRITES - 1))
-CHECKED: Final = Query(name="checked", aggregates=(("count", None), ("sum", "id"), ("sum", "member"), ("max", "value")))
+_AGGREGATES: Final = (
+    ("count", None), ("sum", "id"), ("sum", "member"),
+    ("max", "value"), ("min", "kind"), ("max", "kind"), ("max", "session"),
+)  # fmt: skip
+CHECKED: Final = Query(name="checked", aggregates=_AGGREGATES)
+EVERYTHING: Final = Query(name="everything", aggregates=_AGGREGATES, by="app")
 
 
 def write(_: Workload, __: Size, staged: Staged, steps: Steps) -> None:
@@ -54,12 +59,14 @@ def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
         steps.in_turns(warm, _PLANS)
     if "plan" in size.measures:
         _plan_cold(steps, staged)
-    _change(steps, size, staged)
+    history = _History(steps)
+    _change(steps, size, staged, history)
     if "compact" in size.measures:
-        _compact(steps, queries)
+        _compact(steps, queries, history)
     if "append" in size.measures:
-        sources = [staged.change("merge", number) for number in range(size.repeats + 1)]
-        steps.each("append of 1,000 rows", [partial(engine.append, source) for source in sources])
+        sources = [staged.change("merge-day", number) for number in range(size.repeats + 1)]
+        done = steps.each("append of 1,000 rows", [partial(engine.append, source) for source in sources])
+        history.goes_on("append", done)
     if "rename" in size.measures:
         _rename(steps, queries)
     if "spec" in size.measures:
@@ -70,11 +77,14 @@ def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query]) -
     """Everything that will be measured, once, on a few rows: no engine's classes are loaded while the clock runs."""
     engine.create("warm_use", staged.warm)
     first = {kind: targets[0] for kind, targets in staged.changes.items()}
+    first["merge-day"] = first["merge"]
     works: list[Callable[[], object]] = [partial(engine.plan, first["update"].where)]
     works += [partial(engine.query, query) for query in queries]
     changes = _changes(engine, staged).items()
     works += [partial(change, 0, first[kind]) for kind, (_, change) in changes if kind in size.measures]
-    works += [partial(engine.append, staged.warm), engine.footprint]
+    works += [partial(engine.append, staged.warm), engine.compact, engine.footprint]
+    works += [partial(engine.rename, "app", "tenant"), partial(engine.rename, "tenant", "app")]
+    works += [partial(engine.change_spec, "kind"), partial(engine.append, staged.warm)]
     for work in works:
         try:
             work()
@@ -101,14 +111,31 @@ def _planned(staged: Staged) -> str:
     return "dt = {day} AND app = {small}".format_map(dict(staged.values))
 
 
-def _change(steps: Steps, size: Size, staged: Staged) -> None:
-    """Changes of each kind, every one on a tenant of its own, and what is there afterwards."""
+class _History:
+    """What has become of a table. Whoever did the same with it has the same rows, all of them."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._done: list[str] = []
+
+    def goes_on(self, kind: str, times: int) -> None:
+        """Something was done so often; the rows afterwards are written down, and nothing is timed."""
+        if times:
+            self._done.append(kind if times == 1 else f"{kind} ×{times}")
+            self._steps.check(replace(EVERYTHING, name=f"everything after {', '.join(self._done)}"))
+
+
+def _change(steps: Steps, size: Size, staged: Staged, history: _History) -> None:
+    """Changes of each kind, every one on a tenant or rows of its own, and what is there afterwards."""
     for kind, (name, change) in _changes(steps.engine, staged).items():
         if kind in size.measures:
-            targets = staged.changes[kind]
-            if steps.each(name, [partial(change, i, target) for i, target in enumerate(targets)]):
+            targets = staged.changes.get(kind, staged.changes["merge"])
+            done = steps.each(name, [partial(change, i, target) for i, target in enumerate(targets)])
+            if done > 1:
                 apps = ", ".join(f"'{target.app}'" for target in targets[:2])
-                steps.check(replace(CHECKED, name=f"after {name}", where=f"app IN ({apps})"))
+                where = staged.values["merged"] if kind == "merge-day" else f"app IN ({apps})"
+                steps.check(replace(CHECKED, name=f"after {name}", where=where))
+            history.goes_on(kind, done)
 
 
 def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[int, Target], object]]]:
@@ -116,7 +143,8 @@ def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[i
     return {
         "overwrite": ("overwrite one small partition", lambda i, t: engine.overwrite(staged.change("overwrite", i), t)),
         "delete-tenant": ("delete one tenant everywhere", lambda _, t: engine.delete_tenant(t.app)),
-        "merge": ("MERGE of 1,000 rows", lambda i, _: engine.merge(staged.change("merge", i))),
+        "merge": ("MERGE of 1,000 rows of a tenant", lambda i, _: engine.merge(staged.change("merge", i))),
+        "merge-day": ("MERGE of 1,000 rows of a day", lambda i, _: engine.merge(staged.change("merge-day", i))),
         "update": (
             "UPDATE of half a tenant's day",
             lambda _, t: engine.update("value", "value + 1", f"{t.where} AND member < 500000"),
@@ -128,8 +156,9 @@ def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[i
     }
 
 
-def _compact(steps: Steps, queries: list[Query]) -> None:
+def _compact(steps: Steps, queries: list[Query], history: _History) -> None:
     if steps.once("compaction", steps.engine.compact, "s"):
+        history.goes_on("compaction", 1)
         steps.footprint(", compacted")
         steps.query(queries[0], f"{queries[0].name}, compacted")
 
@@ -147,7 +176,14 @@ def _rename(steps: Steps, queries: list[Query]) -> None:
 
 
 def _change_spec(steps: Steps, staged: Staged) -> None:
+    """Of two tables that are like it, then of the table itself."""
     engine = steps.engine
-    if steps.once("change of layout", partial(engine.change_spec, "kind")):
-        steps.once("append after it", partial(engine.append, staged.change("merge", 1)))
+    for name in [*_LIKE_IT[:2], MAIN]:
+        if not (engine.place / f"{name}.written").exists():
+            continue
+        engine.open(name)
+        if not steps.once("change of layout", partial(engine.change_spec, "kind")):
+            engine.open(MAIN)
+            return
+    if steps.once("append after it", partial(engine.append, staged.change("merge-day", 1))):
         steps.check(replace(CHECKED, name="after the change of layout", where=staged.changes["overwrite"][0].where))

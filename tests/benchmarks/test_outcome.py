@@ -92,7 +92,8 @@ def test_the_table_is_of_ratios_to_ours() -> None:
     assert "| plan | 10.0 ms | 0.50× | **failed** |" in text
     assert "| merge | 2.00 ms | no |  |" in text
     assert "* merge: hive: has no MERGE." in text
-    assert "* hudi cannot be had: no mvn to fetch its jars with." in text
+    assert "* hudi has no figures: no mvn to fetch its jars with." in text
+    assert "**Behind**: plan (hive 0.50×)." in text
 
 
 def test_engines_without_a_jvm_are_compared_with_ours_without_one() -> None:
@@ -125,6 +126,13 @@ def test_an_outcome_is_the_same_after_it_was_kept(tmp_path: Path) -> None:
     assert found.value("write") == 2.0  # of everything else the median
 
 
+def test_ratios_are_of_as_many_repeats() -> None:
+    """The least of many is less than the least of few."""
+    ours, theirs = findings(write=1), findings(write=1)
+    ours.figures["write"], theirs.figures["write"] = [10.0, 8.0, 5.0], [20.0, 16.0]
+    assert "| write | 5.00 ms | 2.00× |" in markdown(outcome(coalesce=ours, hive=theirs))
+
+
 def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
     """In a sentence, with the name of the file."""
     with pytest.raises(Refused, match="there is no file"):
@@ -132,6 +140,14 @@ def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"benchmark": "soak"}')
     with pytest.raises(Refused, match=r"other.json is not the outcome of a run"):
         load(tmp_path / "other.json")
+    with pytest.raises(Refused, match="there is no file"):
+        load(tmp_path)
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(Refused, match=r"bytes.json is not the outcome of a run"):
+        load(tmp_path / "bytes.json")
+    outcome(spork=findings(write=1)).save(tmp_path / "spork.json")
+    with pytest.raises(Refused, match="an engine that there is not: spork"):
+        load(tmp_path / "spork.json")
 
 
 def test_two_runs_are_compared_by_their_ratios() -> None:
@@ -143,6 +159,8 @@ def test_two_runs_are_compared_by_their_ratios() -> None:
     assert apart == ["hive, plan: 5.00× and 10.00×"]
     with pytest.raises(Refused, match="not the same"):
         compared(one, replace(other, size="2m"), 0.2)
+    with pytest.raises(Refused, match="no engine and figure in common"):
+        compared(one, outcome(coalesce=findings(write=1), hudi=findings(write=1)), 0.2)
 
 
 def test_pictures_are_drawn_of_what_there_is(tmp_path: Path) -> None:

@@ -14,6 +14,10 @@ from benchmarks.outcome import load
         (["run", "saas-events", "--engines", "coalesce,spork"], "there is no engine 'spork'"),
         (["compare", "one.json", "other.json"], "there is no file one.json"),
         (["plot", "one.json"], "there is no file one.json"),
+        (["run", "saas-events", "--engines", "coalesce"], "say with --out where to"),
+        (["run", "saas-events", "--out", "."], "is a directory"),
+        (["run", "saas-events", "--directory", __file__], "cannot be made a directory"),
+        (["plot", "--out", __file__], "cannot be made a directory"),
     ],
 )
 def test_what_is_misspelt_is_refused_in_a_sentence(
@@ -25,7 +29,14 @@ def test_what_is_misspelt_is_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["run"], ["runn"], ["run", "saas-events", "--rounds", "0"], ["run", "x", "--sise", "1"]]
+    "arguments",
+    [
+        ["run"],
+        ["runn"],
+        ["run", "saas-events", "--rounds", "0"],
+        ["run", "x", "--sise", "1"],
+        ["compare", "a", "b", "--within", "nan"],
+    ],
 )
 def test_what_is_no_command_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """As programs do."""
@@ -60,7 +71,9 @@ def test_two_engines_run_a_workload_in_processes_of_their_own(
     ]
     assert main([*arguments, "--out", str(out)]) == 0
     assert "all engines agree" in capsys.readouterr().out
+    assert not out.with_name(f"{out.name}.partial").exists()
     kept = load(out)
+    assert kept.engines["iceberg-day"].unavailable == "it was not asked for in this run"
     assert not kept.failures()
     assert kept.engines["coalesce-arrow"].value("one day, mixed")
     assert kept.engines["delta-rs"].words["change of layout"].startswith("has no change of layout")

@@ -70,6 +70,20 @@ def test_rows_to_merge_are_half_there(tmp_path: Path) -> None:
     assert len({row["id"] for row in merged} & known) == len(known)
 
 
+def test_rows_to_merge_into_a_day_are_of_those_that_nobody_changes(tmp_path: Path) -> None:
+    """A thousand rows of many tenants, up to half of which are there; other ones each time."""
+    staged = stage(small(), None, tmp_path / "staged")
+    changed = {target.app for targets in staged.changes.values() for target in targets}
+    there, merged = {row["id"] for row in rows(staged.source)}, [rows(staged.change("merge-day", n)) for n in (0, 1)]
+    for some in merged:
+        assert len(some) == 1_000
+        assert len({row["dt"] for row in some}) == 1
+        assert len({row["app"] for row in some}) > 5
+        assert not {row["app"] for row in some} & {*changed, staged.values["small"].strip("'")}
+        assert 100 < len({row["id"] for row in some} & there) <= 500
+    assert not {row["id"] for row in merged[0]} & {row["id"] for row in merged[1]}
+
+
 def test_an_append_is_of_one_day(tmp_path: Path) -> None:
     """As data of a day arrives; the last is of the last day."""
     staged = stage(small(), None, tmp_path / "staged")
