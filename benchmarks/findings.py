@@ -7,12 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Final
 
 from benchmarks.answers import Answer
 
 _TIMES: Final = ("ms", "s")
+MEMORY: Final = "peak memory"  # how the names of such figures end
 
 
 class Notebook:
@@ -73,14 +74,18 @@ class Findings:
         if before != given:
             self.contradictions.append(f"{question}: {before.rows:,} rows once and {given.rows:,} another time")
 
-    def value(self, name: str, of: int | None = None) -> float | None:
-        """Of times the least, since whatever comes in between makes them longer; of everything else the median.
+    def value(self, name: str) -> float | None:
+        """Of times the mean of the fastest quarter, of memory the least, of everything else the median.
 
-        `of` is how many of them are looked at: the least of twenty is less than the least of ten.
+        Whatever comes in between makes times longer, but the least of all is luck, and the more repeats there are, the
+        more of it. And a JVM holds what it once had.
         """
-        if not self.figures.get(name):
+        values = sorted(self.figures.get(name, ()))
+        if not values:
             return None
-        return (min if self.units[name] in _TIMES else median)(self.figures[name][:of])
+        if self.units[name] in _TIMES:
+            return fmean(values[: -(-len(values) // 4)])
+        return values[0] if name.endswith(MEMORY) else median(values)
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""

@@ -39,7 +39,7 @@ def _heading(outcome: Outcome) -> str:
         f"{begun['at']} to {ended['at']}; load {begun['load']} and {ended['load']} on {machine['cores']} cores "
         f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, "
         f"{listed}; commit {machine.get('commit', 'unknown')}. "
-        f"Of times the least of several; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds, in turns'}."
+        f"Of times the mean of the fastest quarter; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds'}."
     )
 
 
@@ -84,14 +84,9 @@ def _behind(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[s
 
 
 def times(found: Findings, base: Findings, figure: str) -> float | None:
-    """How many times as much as another takes, by as many repeats of each; None where that says nothing."""
-    fewest = min(len(one.figures.get(figure, ())) for one in (found, base))
-    if fewest == 0:
-        return None
-    value, other = found.value(figure, fewest), base.value(figure, fewest)
-    assert value is not None
-    assert other is not None
-    return ratio(value, other)
+    """How many times as much as another takes; None where that says nothing."""
+    value, other = found.value(figure), base.value(figure)
+    return None if value is None or other is None else ratio(value, other)
 
 
 def ratio(one: float, other: float) -> float | None:

@@ -121,16 +121,18 @@ def test_an_outcome_is_the_same_after_it_was_kept(tmp_path: Path) -> None:
     one.save(tmp_path / "kept.json")
     again = load(tmp_path / "kept.json")
     assert again == one
-    assert again.engines["coalesce"].value("write") == 1.0  # of times the least
-    found.units["write"] = "MB"
-    assert found.value("write") == 2.0  # of everything else the median
+    assert again.engines["coalesce"].value("write") == 1.0
 
 
-def test_ratios_are_of_as_many_repeats() -> None:
-    """The least of many is less than the least of few."""
-    ours, theirs = findings(write=1), findings(write=1)
-    ours.figures["write"], theirs.figures["write"] = [10.0, 8.0, 5.0], [20.0, 16.0]
-    assert "| write | 5.00 ms | 2.00× |" in markdown(outcome(coalesce=ours, hive=theirs))
+def test_what_is_made_of_repeats() -> None:
+    """Of times the fastest quarter, of memory the least, of everything else the median."""
+    found = findings()
+    for name, unit in (("query", "ms"), ("files", "files"), ("write: peak memory", "MB")):
+        found.figures[name], found.units[name] = [9.0, 1.0, 8.0, 3.0, 7.0, 6.0, 5.0, 20.0], unit
+    assert found.value("query") == 2.0
+    assert found.value("files") == 6.5
+    assert found.value("write: peak memory") == 1.0
+    assert found.value("merge") is None
 
 
 def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
