@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(required=True, metavar="list | run | compare | plot | report | MEASURE")
+    commands = parser.add_subparsers(required=True, metavar="list | run | compare | join | plot | report | MEASURE")
     commands.add_parser("list", help="workloads, engines and measures").set_defaults(command=_list)
     run = commands.add_parser("run", help="run a workload on several engines")
     run.add_argument("workload", help="its name, as `list` shows it; or `all`, each in its default size")
@@ -58,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("other", type=Path)
     compare.add_argument("--within", type=_share, default=0.2, help="how far apart ratios may be (0.2)")
     compare.set_defaults(command=_compare)
+    join = commands.add_parser("join", help="make one outcome of several, of other engines each")
+    join.add_argument("outcomes", type=Path, nargs="+")
+    join.add_argument("--out", type=Path, required=True, help="the file for it")
+    join.set_defaults(command=_join)
     plot = commands.add_parser("plot", help="draw pictures of outcomes")
     plot.add_argument("outcomes", type=Path, nargs="*", help="files of outcomes (all of results/)")
     plot.add_argument("--out", type=Path, default=RESULTS, help="the directory for the pictures (results/)")
@@ -157,6 +161,18 @@ def _compare(asked: argparse.Namespace) -> int:
     for text in apart:
         print(f"more than {asked.within:.0%} apart: {text}", file=sys.stderr)
     return 1 if apart else 0
+
+
+def _join(asked: argparse.Namespace) -> int:
+    from benchmarks import ratios
+    from benchmarks.outcome import joined, load
+
+    outcome = joined([load(path) for path in asked.outcomes])
+    if asked.out.is_dir():
+        raise Refused(f"{asked.out} is a directory; --out takes the name of a file.")
+    outcome.save(asked.out)
+    print(ratios.markdown(outcome))
+    return 1 if outcome.disagreements() else 0
 
 
 def _plot(asked: argparse.Namespace) -> int:

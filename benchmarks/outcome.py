@@ -1,8 +1,8 @@
 """The outcome of a run: what was run, on what, and what each engine was found to do; kept as JSON."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,30 @@ class Outcome:
         said["disagreements"] = self.disagreements()
         said["engines"] = {name: found.to_dict() for name, found in self.engines.items()}
         path.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def joined(outcomes: Sequence[Outcome]) -> Outcome:
+    """One of several, of different engines: for those that run one after the other anyway, on another hour."""
+    first = outcomes[0]
+    for other in outcomes[1:]:
+        for what in ("workload", "size", "rows", "partitions", "rounds", "machine"):
+            if getattr(first, what) != getattr(other, what):
+                raise Refused(f"the {what} of one is {getattr(first, what)}, of another {getattr(other, what)}.")
+    engines: dict[str, Findings] = {}
+    for outcome in outcomes:
+        for name, found in outcome.engines.items():
+            if found.unavailable is None and name in engines and engines[name].unavailable is None:
+                raise Refused(f"{name} is in two of them: one engine has its figures from one run.")
+            if name not in engines or found.unavailable is None:
+                engines[name] = found
+    order = [name for name in ENTRIES if name in engines]
+    return replace(
+        first,
+        begun=min((outcome.begun for outcome in outcomes), key=lambda hour: str(hour["at"])),
+        ended=max((outcome.ended for outcome in outcomes), key=lambda hour: str(hour["at"])),
+        configurations={name: text for outcome in outcomes for name, text in outcome.configurations.items()},
+        engines={name: engines[name] for name in order},
+    )
 
 
 def load(path: Path) -> Outcome:

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.answers import Answer, answer, disagreements
 from benchmarks.compare import compared
 from benchmarks.findings import Findings, Notebook
-from benchmarks.outcome import Outcome, load
+from benchmarks.outcome import Outcome, joined, load
 from benchmarks.pictures import draw_all
 from benchmarks.ratios import amount, markdown
 from benchmarks.workload import Query, Refused
@@ -163,6 +164,26 @@ def test_two_runs_are_compared_by_their_ratios() -> None:
         compared(one, replace(other, size="2m"), 0.2)
     with pytest.raises(Refused, match="no engine and figure in common"):
         compared(one, outcome(coalesce=findings(write=1), hudi=findings(write=1)), 0.2)
+
+
+def test_outcomes_of_other_engines_become_one(tmp_path: Path) -> None:
+    """In the order of all engines; answers are compared over all; what is not of the same run of things is refused."""
+    ours, later = findings(write=1), findings(write=2)
+    ours.answers, later.answers = {"q": Answer(1, "a")}, {"q": Answer(2, "b")}
+    left = Findings(unavailable="it was not asked for in this run")
+    one, other = outcome(coalesce=ours, hive=left, hudi=left), outcome(coalesce=left, hive=later)
+    both = joined([other, one])
+    assert list(both.engines) == ["coalesce", "hive", "hudi"]
+    assert [both.engines[name].unavailable is None for name in both.engines] == [True, True, False]
+    assert both.disagreements()
+    with pytest.raises(Refused, match="coalesce is in two of them"):
+        joined([one, one])
+    with pytest.raises(Refused, match="the size of one is quick, of another 2m"):
+        joined([one, replace(other, size="2m")])
+    one.save(tmp_path / "one.json")
+    other.save(tmp_path / "other.json")
+    assert main(["join", str(tmp_path / "one.json"), str(tmp_path / "other.json"), "--out", str(tmp_path / "b")]) == 1
+    assert load(tmp_path / "b") == both
 
 
 def test_pictures_are_drawn_of_what_there_is(tmp_path: Path) -> None:
