@@ -6,7 +6,8 @@ page and is lost with the thread: with new ones every time, a scan of a few smal
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from threading import Event
 from typing import Final, TypeVar
 
 Item = TypeVar("Item")
@@ -33,8 +34,19 @@ def each(work: Callable[[Item], Done], items: Sequence[Item], threads: int) -> l
         pool = idle.pop()
     except IndexError:
         pool = ThreadPoolExecutor(threads, thread_name_prefix="coalesce")
+    failed = Event()
+
+    def unless_failed(item: Item) -> Done:
+        if failed.is_set():  # with an item before this one, whose error is raised
+            raise CancelledError
+        try:
+            return work(item)
+        except BaseException:
+            failed.set()
+            raise
+
     try:
-        done = list(pool.map(work, items))
+        done = list(pool.map(unless_failed, items))
     except BaseException:
         pool.shutdown(cancel_futures=True)
         raise

@@ -1,4 +1,5 @@
 import os
+import time
 from multiprocessing import get_context
 from threading import Barrier, Event, get_ident
 
@@ -49,13 +50,14 @@ def test_after_a_failure_nothing_goes_on() -> None:
             failed.set()
             raise ValueError("no")
         failed.wait(60)
+        time.sleep(0.001)
         ended.append(item)
         return item
 
     with pytest.raises(ValueError, match="no"):
         each(work, range(1_000), 2)
     seen = list(ended)
-    assert len(seen) < 999
+    assert len(seen) < 100
     assert each(lambda item: item, range(5), 2) == [0, 1, 2, 3, 4]
     assert ended == seen
 
