@@ -60,7 +60,7 @@ def joined(outcomes: Sequence[Outcome]) -> Outcome:
     """One of several, of different engines: for those that run one after the other anyway, on another hour."""
     first = outcomes[0]
     for other in outcomes[1:]:
-        for what in ("workload", "size", "rows", "partitions", "rounds", "machine"):
+        for what in ("workload", "size", "rows", "partitions", "rounds", "machine"):  # with the commit
             if getattr(first, what) != getattr(other, what):
                 raise Refused(f"the {what} of one is {getattr(first, what)}, of another {getattr(other, what)}.")
     engines: dict[str, Findings] = {}

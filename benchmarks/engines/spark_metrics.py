@@ -27,6 +27,18 @@ def observed(spark: "SparkSession") -> Iterator[None]:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
+def _input_bytes(stages: Any, number: int) -> int:
+    """What a stage has read; none of one that never ran, as its rows were there already."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return int(stages.lastStageAttempt(number).inputBytes())
+    except Py4JJavaError as error:
+        if "NoSuchElementException" not in str(error.java_exception):
+            raise
+        return 0
+
+
 class Executions:
     """Spark's list of what it has run; it remembers what was there when it was last asked."""
 
@@ -50,8 +62,7 @@ class Executions:
         tracker, stages = self._context.statusTracker(), self._context._jsc.sc().statusStore()
         jobs = set(tracker.getJobIdsForGroup(_GROUP)) - self._jobs
         numbers = {stage for job in jobs for stage in tracker.getJobInfo(job).stageIds}
-        size = sum(int(stages.lastStageAttempt(number).inputBytes()) for number in numbers)
-        return self._files(), size
+        return self._files(), sum(_input_bytes(stages, number) for number in numbers)
 
     def _settle(self) -> None:
         self._context._jsc.sc().listenerBus().waitUntilEmpty()
