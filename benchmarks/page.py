@@ -51,6 +51,13 @@ def _in_table(figure: str) -> bool:
 
 
 def _configurations(outcomes: list[Outcome]) -> str:
-    known = {name: text for outcome in outcomes for name, text in outcome.configurations.items()}
-    listed = [f"* **{name}**: {text}" for name, text in known.items()]
+    known: dict[str, dict[str, list[str]]] = {}  # by name and text, the outcomes: an engine may have changed since one
+    for outcome in outcomes:
+        for name, text in outcome.configurations.items():
+            known.setdefault(name, {}).setdefault(text, []).append(f"{outcome.workload}, {outcome.size}")
+    listed = []
+    for name, texts in known.items():
+        for text, where in texts.items():
+            only = f" ({'; '.join(where)})" if len(texts) > 1 else ""
+            listed.append(f"* **{name}**{only}: {text}")
     return "\n".join(["## How each engine is set up, and why", "", *listed])
