@@ -7,7 +7,6 @@ page and is lost with the thread: with new ones every time, a scan of a few smal
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from threading import Event
 from typing import Final, TypeVar
 
 Item = TypeVar("Item")
@@ -34,19 +33,22 @@ def each(work: Callable[[Item], Done], items: Sequence[Item], threads: int) -> l
         pool = idle.pop()
     except IndexError:
         pool = ThreadPoolExecutor(threads, thread_name_prefix="coalesce")
-    failed = Event()
+    failed: list[BaseException] = []
 
     def unless_failed(item: Item) -> Done:
-        if failed.is_set():  # with an item before this one, whose error is raised
+        if failed:
             raise CancelledError
         try:
             return work(item)
-        except BaseException:
-            failed.set()
+        except BaseException as error:
+            failed.append(error)
             raise
 
     try:
         done = list(pool.map(unless_failed, items))
+    except CancelledError:  # of an item that was taken before the one that failed, and begun after it
+        pool.shutdown(cancel_futures=True)
+        raise failed[0] from None
     except BaseException:
         pool.shutdown(cancel_futures=True)
         raise

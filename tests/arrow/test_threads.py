@@ -1,4 +1,5 @@
 import os
+import sys
 import time
 from multiprocessing import get_context
 from threading import Barrier, Event, get_ident
@@ -60,6 +61,24 @@ def test_after_a_failure_nothing_goes_on() -> None:
     assert len(seen) < 100
     assert each(lambda item: item, range(5), 2) == [0, 1, 2, 3, 4]
     assert ended == seen
+
+
+def test_the_error_is_that_of_the_work() -> None:
+    """Also if a thread that has taken an item earlier comes to it after another one has failed."""
+
+    def work(item: int) -> int:
+        if item >= 40:
+            raise OSError("no")
+        return item
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(200):
+            with pytest.raises(OSError, match="no"):
+                each(work, range(60), 8)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def _in_child() -> None:

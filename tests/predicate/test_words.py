@@ -32,6 +32,8 @@ FORMS = (
     "CASE WHEN {} = 'x' THEN 1 ELSE 0 END = 1",
     "concat(app, {}) = 'ax'",
     "'x' = {}",
+    "app IN ('b', {})",
+    "({} || 'z') IN ('xz')",
 )
 
 
@@ -62,6 +64,9 @@ def test_a_word_is_the_column_of_that_name_or_is_refused(form: str) -> None:
         ("lower(app as) = 'a1'", "AS cannot stand here"),
         ("coalesce(all, 'x') = 'x'", "ALL cannot stand here; a column of that name is written `all`"),
         ("concat(distinct app, 'x') = 'x'", "DISTINCT cannot stand here"),
+        ("concat('x', all) = 'x'", "ALL cannot stand here"),
+        ("struct(as, k).k = 1", "AS cannot stand here"),
+        ("app as = 'x' || 'y'", "AS cannot stand here"),
         ("concat(app,) = 'a1'", r"there is nothing before this '\)'"),
         ("coalesce(,app) = 'a1'", "there is nothing before this ','"),
         ("coalesce(app, 'x',,) = 'a1'", "there is nothing before this ','"),
@@ -78,6 +83,26 @@ def test_what_would_be_passed_over_is_refused(tmp_path: Path, text: str, said: s
     with pytest.raises(PredicateError, match=said):
         table.delete(text)
     assert table.count() == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "upper(s.as) = 'X'",
+        "(s.as + 1) = 2",
+        "coalesce(s.all, 1) = 2",
+        "(k AS x, app AS y) = struct(1 AS x, 'a' AS y)",
+        "(k AS x, app).x = 1",
+        "app LIKE ALL ('a%', '%b')",
+        "k IS NOT DISTINCT FROM abs(k)",
+        "upper(CAST(all AS STRING)) = 'x'",
+        "k IN (1, all)",
+        "trim(BOTH 'x' FROM app) = 'a'",
+    ],
+)
+def test_what_spark_takes_is_not_refused(text: str) -> None:
+    """Whether it can be computed here or not."""
+    parse(text)
 
 
 def test_as_stands_where_it_belongs() -> None:

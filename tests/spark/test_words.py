@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("word", ["null", "True", "false", "ALL", "as", "distinct"])
+@pytest.mark.parametrize("word", ["null", "True", "false", "ALL", "as", "distinct", "not", "interval"])
 def test_what_is_read_counted_and_deleted(spark: "SparkSession", tmp_path: Path, word: str) -> None:
     """As of any other column: by which files are pruned, rows counted and removed."""
     rows = spark.sql(f"SELECT CAST(id % 3 AS INT) AS dt, IF(id % 4 = 3, NULL, 'x') AS `{word}`, id FROM range(40)")

@@ -25,7 +25,9 @@ _NEEDS_LEFT: Final = frozenset({
     "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "REGEXP", "RLIKE",
 })  # fmt: skip
 _QUANTIFIERS: Final = frozenset({"ALL", "DISTINCT"})
-_WITH_AS: Final = frozenset({"CAST", "TRY_CAST", "STRUCT"})
+_CASTS: Final = frozenset({"CAST", "TRY_CAST"})
+_NO_FUNCTIONS: Final = frozenset({"ALL", "AND", "ANY", "ELSE", "IN", "LIKE", "NOT", "OR", "SOME", "THEN", "WHEN"})
+_NOWHERE, _ROW = "", "("  # outside of all parentheses, and in those that only hold values together
 _NEEDS_RIGHT: Final = _NEEDS_LEFT | {"+", "-", "~", "!", "DIV", "ESCAPE", "NOT"}
 
 
@@ -102,19 +104,31 @@ def _refuse_fragments(tokens: Tokens, start: int, end: int) -> None:
 
 
 def _refuse_dropped(tokens: Tokens, start: int, end: int) -> None:
-    """What sqlglot would pass over without a word: gaps in lists, and words that it takes for no name."""
-    words, calls = tokens.words, [""]
+    """What sqlglot would pass over without a word: gaps in lists, and names that it takes for other words."""
+    words = tokens.words
+    calls = [_NOWHERE]  # the functions whose parentheses are open
     for index in range(start, end):
-        word, before = words[index], words[index - 1] if index > start else ""
+        word = words[index]
+        before, after = (words[i] if start <= i < end else "" for i in (index - 1, index + 1))
         if (word in (",", ")") and before == ",") or (word == "," and before == "("):
             raise PredicateError(f"there is nothing before this {word!r}.", tokens.text, tokens.starts[index])
-        if (word in _QUANTIFIERS and before in ("(", ",")) or (word == "AS" and calls[-1] not in _WITH_AS):
+        if _is_dropped(word, before, after, calls[-1]):
             raise PredicateError(
                 f"{word} cannot stand here; a column of that name is written `{tokens.raw(index)}`, in back-quotes.",
                 tokens.text,
                 tokens.starts[index],
             )
         if word == "(":
-            calls.append(before)
+            is_call = index > start and tokens.kinds[index - 1] == "word" and before not in _NO_FUNCTIONS
+            calls.append(before if is_call else _ROW)
         elif word == ")":
             calls.pop()
+
+
+def _is_dropped(word: str, before: str, after: str, inside: str) -> bool:
+    if before == "." or inside in _CASTS:
+        return False  # a field of that name; or read as it is
+    if word == "AS":
+        is_alias = before not in ("(", ",") and after not in (")", ",", "")
+        return not (is_alias and inside in (_ROW, "STRUCT"))
+    return word in _QUANTIFIERS and before in ("(", ",") and inside != _ROW

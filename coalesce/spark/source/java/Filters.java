@@ -196,7 +196,11 @@ final class Filters {
 
   private static final String MARK = "\001" + java.util.UUID.randomUUID(); // behind a name, it takes quotes
   private static final java.util.Set MISREAD =
-      new java.util.HashSet(java.util.Arrays.asList(new String[] {"null", "true", "false", "all", "as", "distinct"}));
+      new java.util.HashSet(
+          java.util.Arrays.asList(
+              new String[] {
+                "null", "true", "false", "all", "as", "distinct", "not", "interval", "fetch", "values"
+              }));
 
   private static boolean hasPlan(Expression expression) {
     if (expression instanceof PlanExpression || expression instanceof DynamicPruning) {
