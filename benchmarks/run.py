@@ -22,6 +22,7 @@ from benchmarks.workload import Size, Workload
 
 ROOT: Final = Path(__file__).parents[1]
 _LEFT_OUT: Final = "it was not asked for in this run"
+_NOT_YET: Final = "the run has not come to it"
 
 
 def run(
@@ -43,6 +44,12 @@ def run(
         if (reason := found[entry.name].unavailable) is not None:
             progress(f"{entry.name} cannot be had: {reason}")
 
+    ran: set[str] = set()
+
+    def findings(name: str) -> Findings:
+        waits = name not in ran and found[name].unavailable is None
+        return Findings(unavailable=_NOT_YET) if waits else found[name]
+
     def outcome(staged: Staged) -> Outcome:
         return Outcome(
             workload=workload.name,
@@ -54,7 +61,7 @@ def run(
             begun=begun,
             ended=now(),
             configurations={entry.name: entry.configuration() for entry in entries},
-            engines={**found, **left},
+            engines={**{name: findings(name) for name in found}, **left},
         )
 
     with tempfile.TemporaryDirectory(prefix="coalesce-benchmarks-", dir=directory) as temporary:
@@ -65,6 +72,7 @@ def run(
         for number in range(rounds):
             for group in groups(there, workload.size(size)):
                 progress(f"round {number + 1} of {rounds}: {', '.join(entry.name for entry in group)}")
+                ran |= {entry.name for entry in group}
                 _in_turns(workload, size, group, staged, Path(temporary) / "place", found)
                 outcome(staged).save(partial)
         last = outcome(staged)
