@@ -29,12 +29,13 @@ def write() -> Path:
     outcomes = sorted(kept(), key=lambda o: (_ORDER.index(o.workload), o.rows, o.partitions, o.size))
     if not outcomes:
         raise Refused("there is no outcome in results/ to report; `run` makes one.")
-    parts = [PREFACE.read_text().rstrip(), *map(_section, outcomes), _configurations(outcomes)]
+    parts = [PREFACE.read_text().rstrip(), *map(section, outcomes), _configurations(outcomes)]
     PAGE.write_text("\n\n".join(parts) + "\n")
     return PAGE
 
 
-def _section(outcome: Outcome) -> str:
+def section(outcome: Outcome) -> str:
+    """What the page has of one outcome."""
     picture = RESULTS / f"{outcome.workload}-{outcome.size}.png"
     parts = [f"## {outcome.workload}, {outcome.size}", load(outcome.workload).purpose + "."]
     if picture.exists():
@@ -47,7 +48,7 @@ def _section(outcome: Outcome) -> str:
 def _in_table(figure: str) -> bool:
     """A curve has too many points for a table: every hundredth append is enough, the picture has the rest."""
     _, at, number = figure.partition(" @")
-    return at == "" or int(number) % 100 == 0
+    return at == "" or int(number.partition(":")[0]) % 100 == 0
 
 
 def _configurations(outcomes: list[Outcome]) -> str:

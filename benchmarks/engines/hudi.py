@@ -68,11 +68,10 @@ class Hudi(SparkTable):
         self.append(source)
 
     def merge(self, source: Path) -> None:
-        """See `Engine`."""
+        """See `Engine`; its MERGE takes no literal beside the keys."""
         self.rows(source).createOrReplaceTempView("source")
         self.run(
-            f"MERGE INTO {self.table} AS t USING source AS s "
-            f"ON t.dt = {self.staged.values['day']} AND t.dt = s.dt AND t.id = s.id "
+            f"MERGE INTO {self.table} AS t USING source AS s ON t.dt = s.dt AND t.id = s.id "
             "WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT *"
         )
 

@@ -8,6 +8,7 @@ from benchmarks.answers import Answer, answer, disagreements
 from benchmarks.compare import compared
 from benchmarks.findings import Findings, Notebook
 from benchmarks.outcome import Outcome, joined, load
+from benchmarks.page import section
 from benchmarks.pictures import draw_all
 from benchmarks.ratios import amount, markdown
 from benchmarks.workload import Query, Refused
@@ -164,6 +165,20 @@ def test_two_runs_are_compared_by_their_ratios() -> None:
         compared(one, replace(other, size="2m"), 0.2)
     with pytest.raises(Refused, match="no engine and figure in common"):
         compared(one, outcome(coalesce=findings(write=1), hudi=findings(write=1)), 0.2)
+
+
+def test_every_hundredth_append_is_in_the_table() -> None:
+    """With what was read there; the picture has the others."""
+    figures = {
+        "append @50": 1.0,
+        "append @100": 1.0,
+        "point @50: files read": 1.0,
+        "point @200: files read": 1.0,
+        "write": 1.0,
+    }
+    text = section(outcome(coalesce=findings(**figures), hive=findings(**figures)))
+    shown = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")]
+    assert shown[2:] == ["append @100", "point @200: files read", "write"]
 
 
 def test_outcomes_of_other_engines_become_one(tmp_path: Path) -> None:
