@@ -97,9 +97,15 @@ class _Iceberg(SparkTable):
 
 
 class IcebergPartitioned(_Iceberg):
-    """By (dt, app), as everyone begins; copy-on-write, the default."""
+    """By (dt, app), as everyone begins; copy-on-write, the default. A task sorts its rows and has one file open at a
+    time (`write.spark.fanout.enabled` is off): thousands of open ones do not fit into the memory that all have here.
+    """
 
     fields = "dt, app"
+
+    def properties(self) -> Mapping[str, str]:
+        """See `_Iceberg`."""
+        return {"write.spark.fanout.enabled": "false"}
 
 
 class _Shared(_Iceberg):
