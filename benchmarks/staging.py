@@ -46,6 +46,7 @@ def stage(workload: Workload, size: str | None, directory: Path) -> Staged:
         "columns": list(workload.columns),
         **{name: value for name, value in asdict(form).items() if name not in ("engines", "minutes", "together")},
     }
+    asked = json.loads(json.dumps(asked))  # as it will be read: lists, no tuples
     made = directory / STAGED
     if made.exists() and json.loads(made.read_text())["asked"] == asked:
         return Staged.load(directory)
