@@ -33,7 +33,10 @@ def main(arguments: list[str]) -> int:
         print(f"benchmarks: {reason}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("benchmarks: interrupted; what was found until then is in a file that ends in .partial.", file=sys.stderr)
+        print(
+            "benchmarks: interrupted; of engines that were through, a file that ends in .partial tells.",
+            file=sys.stderr,
+        )
         return 130
 
 

@@ -11,6 +11,7 @@ from coalesce.arrow.row_filter import is_true
 from coalesce.errors import CoalesceError, PredicateError
 from coalesce.model.arrow_schema import schema_from_arrow
 from coalesce.predicate.bind import bind
+from coalesce.predicate.expr import Condition, Opaque
 from coalesce.predicate.sql.parse import parse
 
 # Those that are literals where nobody quotes them mean just that.
@@ -86,23 +87,25 @@ def test_what_would_be_passed_over_is_refused(tmp_path: Path, text: str, said: s
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "read"),
     [
-        "upper(s.as) = 'X'",
-        "(s.as + 1) = 2",
-        "coalesce(s.all, 1) = 2",
-        "(k AS x, app AS y) = struct(1 AS x, 'a' AS y)",
-        "(k AS x, app).x = 1",
-        "app LIKE ALL ('a%', '%b')",
-        "k IS NOT DISTINCT FROM abs(k)",
-        "upper(CAST(all AS STRING)) = 'x'",
-        "k IN (1, all)",
-        "trim(BOTH 'x' FROM app) = 'a'",
+        ("upper(s.as) = 'X'", {"s.as"}),
+        ("(s.as + 1) = 2", {"s.as"}),
+        ("coalesce(s.all, 1) = 2", {"s.all"}),
+        ("(k AS x, app AS y) = struct(1 AS x, 'a' AS y)", {"k", "app"}),
+        ("(k AS x, app).x = 1", {"k", "app"}),
+        ("app LIKE ALL ('a%', '%b')", {"app"}),
+        ("k IS NOT DISTINCT FROM abs(k)", {"k"}),
+        ("upper(CAST(all AS STRING)) = 'x'", {"all"}),
+        ("k IN (1, all)", {"k", "all"}),
+        ("trim(BOTH 'x' FROM app) = 'a'", {"app"}),
     ],
 )
-def test_what_spark_takes_is_not_refused(text: str) -> None:
-    """Whether it can be computed here or not."""
-    parse(text)
+def test_what_spark_takes_is_not_refused(text: str, read: set[str]) -> None:
+    """Whether it can be computed here or not, it reads the columns that it names."""
+    parsed = parse(text)
+    assert isinstance(parsed, Condition | Opaque)
+    assert (parsed.otherwise if isinstance(parsed, Condition) else parsed).columns == read
 
 
 def test_as_stands_where_it_belongs() -> None:
