@@ -96,6 +96,7 @@ class Size:
     together: tuple[str, ...] | None  # the engines that take turns; None for all of them
     engines: tuple[str, ...]
     measures: tuple[str, ...]
+    only: tuple[str, ...]  # the queries by name; none for all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,10 @@ class Workload:
         """One of its sizes."""
         return self.sizes[self.named(name)]
 
+    def asked(self, size: Size) -> list[Query]:
+        """The queries of one of its sizes."""
+        return [query for query in self.queries if not size.only or query.name in size.only]
+
 
 def names(directory: Path = DIRECTORY) -> list[str]:
     """The workloads there are."""
@@ -142,15 +147,15 @@ def load(name: str, directory: Path = DIRECTORY) -> Workload:
 
 _TOP: Final = {
     "purpose", "seed", "first_day", "flow", "columns", "engines", "measures", "default", "sizes", "queries", "skew",
-    "below", "repeats", "appends", "append_rows", "minutes", "together",
+    "below", "repeats", "appends", "append_rows", "minutes", "together", "only",
 }  # fmt: skip
 _SIZE: Final = {
     "rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "together", "engines",
-    "measures",
+    "measures", "only",
 }  # fmt: skip
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30,
-    "together": (), "engines": (), "measures": MEASURES,
+    "together": (), "engines": (), "measures": MEASURES, "only": (),
 }  # fmt: skip
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
 
@@ -161,8 +166,12 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
     for needed in ("purpose", "seed", "sizes"):
         if needed not in text:
             raise Refused(f"{name}.toml says nothing of {needed}.")
+    queries = tuple(_query(name, q) for q in text.get("queries", ()))
     shared = {**_DEFAULTS, **{key: text[key] for key in _SIZE if key in text}}
     sizes = {key: _size(f"{name}.toml, size {key}", {**shared, **given}) for key, given in text["sizes"].items()}
+    for key, size in sizes.items():
+        for asked in size.only:
+            _one_of(f"{name}.toml, size {key}", "query", asked, tuple(query.name for query in queries))
     default = text.get("default", next(iter(sizes)))
     if default not in sizes:
         raise Refused(f"{name}.toml names {default!r} as the default, which is none of its sizes.")
@@ -175,7 +184,7 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
         columns=tuple(_one_of(name, "column", c, COLUMNS) for c in text.get("columns", COLUMNS)),
         sizes=sizes,
         default=default,
-        queries=tuple(_query(name, q) for q in text.get("queries", ())),
+        queries=queries,
     )
 
 
@@ -187,7 +196,8 @@ def _size(where: str, given: Mapping[str, Any]) -> Size:
     _one_of(where, "skew", given["skew"], SKEWS)
     measures = tuple(_one_of(where, "measure", measure, MEASURES) for measure in given["measures"])
     together = None if given["together"] is True else tuple(given["together"] or ())
-    return Size(**{**given, "together": together, "engines": tuple(given["engines"]), "measures": measures})
+    lists = {"engines": tuple(given["engines"]), "measures": measures, "only": tuple(given["only"])}
+    return Size(**{**given, "together": together, **lists})
 
 
 def _query(where: str, given: Mapping[str, Any]) -> Query:

@@ -15,11 +15,11 @@ EVERY: Final = 50
 _ROUNDS: Final = (2, 6)  # of queries, which have been asked often before
 
 
-def use(workload: Workload, _: Size, staged: Staged, steps: Steps) -> None:
+def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     """Append, look, append."""
     engine = steps.engine
     steps.notes.versions(engine.versions())
-    queries = [query.filled(staged.values) for query in workload.queries]
+    queries = [query.filled(staged.values) for query in workload.asked(size)]
     engine.create("warm", staged.warm)
     for query in queries:
         engine.query(query)

@@ -7,11 +7,11 @@ from benchmarks.staged import Staged
 from benchmarks.workload import Size, Workload
 
 
-def use(workload: Workload, _: Size, staged: Staged, steps: Steps) -> None:
+def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     """The first half by day, the change, the second half, questions; the old half is moved, and questions again."""
     engine = steps.engine
     steps.notes.versions(engine.versions())
-    queries = [query.filled(staged.values) for query in workload.queries]
+    queries = [query.filled(staged.values) for query in workload.asked(size)]
     engine.create("warm", staged.warm, by=("dt",))
     for query in queries:
         engine.query(query)

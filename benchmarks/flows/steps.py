@@ -19,8 +19,8 @@ from benchmarks.workload import Query
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
 # What is short is repeated so often, first to warm up, since so long does a JVM compile what it runs, and then by the
-# clock; as long as all of either takes no more than that many seconds.
-_ROUNDS, _SHORT = (12, 20), 2.0
+# clock; as long as all of it takes no more than that many seconds.
+_ROUNDS, _SHORT = (12, 60), (2.0, 3.0)
 
 
 @dataclass(slots=True)
@@ -107,10 +107,10 @@ class Steps:
     def _goes_on(self, number: int, least: int, warming: float, measured: float) -> bool:
         """Whether something is done in a round, by what it has taken so far; those before round 0 warm up."""
         if number < 0:
-            return warming == 0 or warming < _SHORT
+            return warming == 0 or warming < _SHORT[0]
         if number == 0:
             return True
-        return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= _SHORT
+        return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= _SHORT[1]
 
     def query(self, query: Query, name: str | None = None) -> None:
         """Time a query, write down its answer and, by a run of its own, what it reads."""

@@ -20,8 +20,10 @@ from coalesce.spark.catalog.warehouse import NotThere, Taken, Warehouse, answere
 from coalesce.spark.commands.create import described
 from coalesce.spark.commands.save import created
 from coalesce.spark.jvm.hadoop import Hadoop
+from coalesce.spark.source.queries import describe
 from coalesce.spark.source.versions import remember, storage_at
 from coalesce.spark.translate.options import read_options
+from coalesce.storage.base import Storage
 from coalesce.table.engine import Engines
 from coalesce.table.table import Table
 
@@ -58,20 +60,23 @@ def _load(question: Question, warehouse: Warehouse, spark: SparkSession) -> Answ
     parts = question["name"]
     found = warehouse.find(parts)
     if found is not None and found[1] is Kind.TABLE:
-        table = _opened(question, found[0], spark)
+        storage = storage_at(found[0], spark)
+        table = _opened(question, storage)
         # What is named by a tag or a time is read at the version that it means now, through the whole query.
         version = str(table.version) if _travels(question) else None
+        remembered = remember(storage, table.state)
         return {
             **described(table),
             "location": found[0],
             "properties": dict(table.state.properties),
             "version": version,
             "newest": table.version if version is None else None,
-            "key": remember(storage_at(found[0], spark), table.state).key,
+            "key": remembered.key,
+            "reads": describe(found[0], remembered, spark) if question.get("reads") and version is None else None,
         }
     if _is_metadata(parts, warehouse):
         place = warehouse.table(parts[:-1])
-        return metadata_tables.described(_opened(question, place, spark), parts[-1], place)
+        return metadata_tables.described(_opened(question, storage_at(place, spark)), parts[-1], place)
     raise NotThere(Kind.TABLE)
 
 
@@ -81,9 +86,9 @@ def _is_metadata(parts: Sequence[str], warehouse: Warehouse) -> bool:
     return above is not None and above[1] is Kind.TABLE and parts[-1] in metadata_tables.NAMES
 
 
-def _opened(question: Question, place: str, spark: SparkSession) -> Table:
+def _opened(question: Question, storage: Storage) -> Table:
     try:
-        table = Table(storage_at(place, spark), Engines(ArrowEngine()))
+        table = Table(storage, Engines(ArrowEngine()))
     except TableNotFound:  # dropped meanwhile, or not made yet
         raise NotThere(Kind.TABLE) from None
     if question.get("version") is not None:
@@ -121,7 +126,7 @@ def _create(question: Question, warehouse: Warehouse, spark: SparkSession) -> An
 
 
 def _alter(question: Question, warehouse: Warehouse, spark: SparkSession) -> Answer:
-    table = _opened(question, warehouse.table(question["name"]), spark)
+    table = _opened(question, storage_at(warehouse.table(question["name"]), spark))
     alter(table, question["changes"], warehouse.named(question["name"]))
     return {}
 

@@ -210,10 +210,13 @@ def _type(field: Field) -> AtomicType:
 def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
     component = index.component(position)
     codes = component.codes[index.posting_tuple]
-    highest = np.full(len(index.entries), -1, np.int32)  # -1 is NULL; a file without rows may have any value
-    lowest = np.full(len(index.entries), np.iinfo(np.int32).max, np.int32)
-    np.maximum.at(highest, index.posting_file, codes)
-    np.minimum.at(lowest, index.posting_file, codes)
+    highest = np.full(len(index.entries), -1, codes.dtype)  # -1 is NULL; a file without rows may have any value
+    lowest = np.full(len(index.entries), np.iinfo(codes.dtype).max, codes.dtype)
+    file = index.posting_file.astype(
+        np.intp
+    )  # of other types than these, NumPy takes each number in hand: 40 times as slow
+    np.maximum.at(highest, file, codes)
+    np.minimum.at(lowest, file, codes)
     values = component.values.take(pa.array(np.maximum(highest, 0), mask=highest < 0))
     known = np.asarray(lowest >= highest)
     known[_others_among_dead(index, spec.fields[position].field_id, values)] = False

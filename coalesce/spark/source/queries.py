@@ -60,6 +60,12 @@ def _texts(key: tuple[object, ...]) -> int:
     return sum(len(text) for part in key if isinstance(part, frozenset) for text in part)
 
 
+def _weight(described: Mapping[str, object]) -> int:
+    """Most of it is columns, and of a table of two thousand that is much."""
+    return sum(len(text) for text in described.values() if isinstance(text, str)) + 1000 * len(described)
+
+
+_described: Recent[tuple[str, str], dict[str, object]] = Recent(_KEPT, _weight)  # by version and location
 _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nbytes, _texts)  # from optimizer to scan
 # Of conditions that mean the same in every session, and so for every scan: by version and filters.
 _plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes, _texts)
@@ -78,6 +84,7 @@ def forget_table(uri: str) -> None:
         return versions.place_of(key) == uri
 
     versions.forget_where(is_its)
+    _described.forget_where(lambda asked: is_its(asked[0]))
     _plans.forget_where(lambda asked: is_its(str(asked[1])))
     _plain.forget_where(lambda asked: is_its(asked[0]))
     _estimates.forget_where(lambda asked: is_its(asked[0]))
@@ -101,8 +108,7 @@ def resolve(question: Question, spark: SparkSession) -> str:
     if found is None:
         found = versions.resolve(question["table"], spark, number, options.moment(question["timeZone"]))
     check_columns(question, spark_schema(found.version.schema))
-    described = json.loads(describe(question["table"], found, spark))
-    return json.dumps({**described, "follows": options.follows})
+    return json.dumps({**describe(question["table"], found, spark), "follows": options.follows})
 
 
 def check_columns(question: Question, own: spark_types.StructType) -> None:
@@ -113,8 +119,16 @@ def check_columns(question: Question, own: spark_types.StructType) -> None:
     check_given_columns(spark_types.StructType.fromJson(json.loads(given)), own)
 
 
-def describe(location: str, found: QueriedVersion, spark: SparkSession) -> str:
-    """A version, or what came in with it, for `CoalesceRelation.java`."""
+def describe(location: str, found: QueriedVersion, spark: SparkSession) -> dict[str, object]:
+    """A version, or what came in with it, for `CoalesceRelation.java`. It never changes: every query asks for it."""
+    known = _described.get((found.key, location))
+    if known is None:
+        known = _describe(location, found, spark)
+        _described.put((found.key, location), known)
+    return known
+
+
+def _describe(location: str, found: QueriedVersion, spark: SparkSession) -> dict[str, object]:
     version, since = found.version, found.since
     files, size, rows = version.files, version.bytes, version.rows
     if since is not None:
@@ -122,22 +136,20 @@ def describe(location: str, found: QueriedVersion, spark: SparkSession) -> str:
         files, size, rows = new.file_count, new.bytes, new.rows
     name = f"v{version.number}" if since is None else f"v{version.number} after v{since}"
     needs_names = any(f.physical_name != f.name or f.default is not None for f in all_fields(version.schema.fields))
-    return json.dumps(
-        {
-            "table": location,
-            "root": spark_uri(spark, found.storage, ""),
-            "version": version.number,
-            "key": found.key,
-            "place": _place(found.storage.uri(""), version.table_id),
-            "schema": spark_schema(version.schema).json(),
-            "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
-            "constants": [f.name for f in found.constants.everywhere],
-            "parts": _parts(found),
-            "bytes": size,
-            "rows": rows,
-            "description": f"{name}: {counted(files, 'file')}, {human_bytes(size)}",
-        }
-    )
+    return {
+        "table": location,
+        "root": spark_uri(spark, found.storage, ""),
+        "version": version.number,
+        "key": found.key,
+        "place": _place(found.storage.uri(""), version.table_id),
+        "schema": spark_schema(version.schema).json(),
+        "stored": _stored_schema(version.schema.fields).json() if needs_names else None,
+        "constants": [f.name for f in found.constants.everywhere],
+        "parts": _parts(found),
+        "bytes": size,
+        "rows": rows,
+        "description": f"{name}: {counted(files, 'file')}, {human_bytes(size)}",
+    }
 
 
 def _parts(found: QueriedVersion) -> list[dict[str, object]]:
@@ -233,8 +245,9 @@ def estimate(question: Question, evaluator: Any) -> str:
     if plan.file_count <= _AT_ONCE:
         _listed.put(question["scan"], Outline.of(plan))
         answer["files"] = list_files(plan, found.constants, part)
+    answer["plain"] = is_plain(plan.predicate)
     text = json.dumps(answer)
-    if is_plain(plan.predicate):
+    if answer["plain"]:
         _estimates.put((version, filters, part), text)
     return text
 

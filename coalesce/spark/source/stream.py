@@ -42,7 +42,7 @@ def begin(question: Question, spark: SparkSession) -> str:
         shown = change_schema(found.version.schema)
         described = {"version": found.version.number, "schema": shown.json(), "changes": True}
     else:
-        described = json.loads(describe(question["table"], found, spark))
+        described = describe(question["table"], found, spark)
     return json.dumps({**described, "maxFiles": options.max_files})
 
 
@@ -82,7 +82,7 @@ def batch(question: Question, spark: SparkSession) -> str:
         since = -1
     else:
         since = end if options.starting < 0 else table.since(table.first(end), end)
-    return describe(question["table"], versions.came_in(until, since, columns), spark)
+    return json.dumps(describe(question["table"], versions.came_in(until, since, columns), spark))
 
 
 def _changes(begins: int | None, end: int, options: StreamOptions, columns: Version) -> dict[str, object]:

@@ -35,24 +35,25 @@ public class ExactParquet extends ParquetFileFormat {
       Seq filters,
       Map options,
       Configuration configuration) {
-    // A plain ParquetFileFormat, not super: the reader takes its format along to the executors, which lack this class.
-    return new ParquetFileFormat()
-        .buildReaderWithPartitionValues(
-            reading(session, requiredSchema),
-            stored(dataSchema),
-            partitionSchema,
-            stored(requiredSchema),
-            counted ? (Seq) scala.collection.immutable.Nil$.MODULE$ : pushed(filters),
-            asWritten(options),
-            configuration);
+    return Readers.of(
+        reading(session, requiredSchema),
+        stored(dataSchema),
+        partitionSchema,
+        stored(requiredSchema),
+        counted ? (Seq) scala.collection.immutable.Nil$.MODULE$ : pushed(filters),
+        asWritten(options),
+        configuration);
   }
 
   /**
    * Dates and times are what the files say. A session that takes files for those of Spark 2, and shifts old dates, would
-   * show others than the table has, and would not know the rows that were removed by theirs.
+   * show others than the table has, and would not know the rows that were removed by theirs. Where the table lies is nothing
+   * to a reader of files.
    */
   private static Map asWritten(Map options) {
-    return (Map) ((Map) options.updated("datetimeRebaseMode", "CORRECTED")).updated("int96RebaseMode", "CORRECTED");
+    return (Map)
+        ((Map) ((Map) options.updated("datetimeRebaseMode", "CORRECTED")).updated("int96RebaseMode", "CORRECTED"))
+            .removed("path");
   }
 
   /** The session whose settings a scan of these columns is read with. */

@@ -118,34 +118,43 @@ public class NativeSource
   static CoalesceRelation resolve(
       SparkSession session, scala.collection.immutable.Map options, StructType schema) {
     String table = location(options);
+    Map newest = newest();
+    Object[] seen = (Object[]) newest.get(table);
+    boolean catalog = fromCatalog();
+    if (seen != null && seen[2] != null && catalog && options.size() == 1) { // that is the path: nothing else is asked
+      return relation((Map) seen[2], options, session);
+    }
     Map question = Bridge.question("resolve");
     question.put("table", table);
     question.put("options", new HashMap(CollectionConverters.asJava(options)));
-    question.put("catalog", Boolean.valueOf(fromCatalog()));
+    question.put("catalog", Boolean.valueOf(catalog));
     if (schema != null) {
       question.put("schema", schema.json());
     }
-    Map newest = newest();
-    Object[] seen = (Object[]) newest.get(table);
     if (seen != null) {
       question.put("newest", seen[0]);
       question.put("found", seen[1]);
     }
     Map answer = Bridge.read(Bridge.ask(question, session));
     if (Boolean.TRUE.equals(answer.get("follows"))) {
-      newest.put(table, new Object[] {answer.get("version"), answer.get("key")});
+      newest.put(table, new Object[] {answer.get("version"), answer.get("key"), null});
     }
+    return relation(answer, options, session);
+  }
+
+  private static CoalesceRelation relation(
+      Map answer, scala.collection.immutable.Map options, SparkSession session) {
     Session.prepare(session);
     return CoalesceRelation.of(answer, options, session);
   }
 
   /**
    * A catalog has looked up a table, for a query, and found this version to be the newest: the query reads that one. Python
-   * need not look once more.
+   * need not look once more and, if it has described the version for reading already, is not even asked.
    */
-  static void saw(String table, Object newest, Object key) {
+  static void saw(String table, Object newest, Object key, Object described) {
     if (newest != null && Callers.include(ANALYSES)) {
-      newest().put(location(table), new Object[] {newest, key});
+      newest().put(location(table), new Object[] {newest, key, described});
     }
   }
 

@@ -1,11 +1,14 @@
 package coalesce.spark;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -30,9 +33,11 @@ import scala.jdk.javaapi.CollectionConverters;
 public class PlannedFiles implements FileIndex {
   private static final scala.collection.immutable.Map NO_METADATA =
       scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(new java.util.HashMap()));
-  private static final List NO_TUPLES = java.util.Arrays.asList(new String[] {"", ""});
+  private static final List NO_TUPLES = Arrays.asList(new String[] {"", ""});
   private static final long BLOCK = 128L * 1024 * 1024;
   private static final Map BEGUN = java.util.Collections.synchronizedMap(new Newest());
+  private static final Map ESTIMATES = java.util.Collections.synchronizedMap(new Newest()); // see `estimate`
+  private static final int SHORT = 16 * 1024; // letters, of an estimate that is kept and its filters
 
   private final Map table; // Python's answer to "resolve"
   private final StructType constants;
@@ -157,13 +162,38 @@ public class PlannedFiles implements FileIndex {
       return new PlannedFiles(table, constants, filters, table, part, dated); // all of it, and that is known
     }
     boolean planned = part != null && part.filters.keySet().equals(filters.keySet());
-    Object scan = planned ? part.scan : scan(filters);
-    Map question = question("estimate", filters);
-    question.put("scan", scan);
-    Map answer = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
-    answer.put("scan", scan);
-    answer.put("settings", question.get("settings"));
+    Map answer = estimate(filters, planned ? part.scan : scan(filters));
     return new PlannedFiles(table, constants, filters, answer, part, dated);
+  }
+
+  /**
+   * Python's answer to "estimate". What it calls plain means the same in every session and for every scan, and neither a
+   * version nor what such filters leave of it ever changes: of those, the newest are known here.
+   */
+  private Map estimate(Map filters, Object scan) {
+    Map question = question("estimate", filters);
+    Map known = (Map) ESTIMATES.get(estimateOf(filters));
+    if (known == null) {
+      question.put("scan", scan);
+      String text = Bridge.ask(question, new Evaluator(filters));
+      known = new ConcurrentHashMap(Bridge.read(text));
+      known.put("scan", scan);
+      if (Boolean.TRUE.equals(known.get("plain")) && text.length() + filters.keySet().toString().length() < SHORT) {
+        ESTIMATES.put(estimateOf(filters), known);
+      }
+    }
+    HashMap answer = new HashMap(known);
+    answer.put("settings", question.get("settings"));
+    return answer;
+  }
+
+  private List estimateOf(Map filters) {
+    return Arrays.asList(new Object[] {table.get("key"), new HashSet(filters.keySet()), number()});
+  }
+
+  /** A table was dropped: whoever still asks for one of its versions is told by Python. */
+  static void forget() {
+    ESTIMATES.clear();
   }
 
   /**
@@ -259,6 +289,10 @@ public class PlannedFiles implements FileIndex {
         Map question = question("describe", filters);
         question.put("scan", estimate.get("scan"));
         described = (String) Bridge.read(Bridge.ask(question, new Evaluator(filters))).get("description");
+        Map kept = (Map) ESTIMATES.get(estimateOf(filters));
+        if (kept != null) {
+          kept.put("description", described);
+        }
       } catch (RuntimeException gone) {
         return whole; // it is no more than a name, and Spark shows it in error messages too
       }
@@ -316,8 +350,12 @@ public class PlannedFiles implements FileIndex {
     ArrayList[] files;
   }
 
-  /** The newest scans of tables, whose files came with their estimates: Python does not see them begin. */
+  /** What was used last: the scans of tables whose files came with their estimates, and estimates. */
   private static final class Newest extends LinkedHashMap {
+    Newest() {
+      super(16, 0.75f, true);
+    }
+
     protected boolean removeEldestEntry(Map.Entry eldest) {
       return size() > 1000;
     }

@@ -36,6 +36,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * and hands the rows over as a Dataset.
  */
 public class Warehouse implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
+  /** What looks up the tables that rows are read of; commands such as ALTER TABLE look theirs up otherwise. */
+  private static final String READS = "org.apache.spark.sql.catalyst.analysis.RelationResolution";
+
   private static final String MERGES = "org.apache.spark.sql.classic.MergeIntoWriter";
 
   private String name;
@@ -119,8 +122,9 @@ public class Warehouse implements StagingTableCatalog, SupportsNamespaces, Proce
   }
 
   private Table read(Identifier ident, Map question) throws NoSuchTableException {
+    question.put("reads", Boolean.valueOf(Callers.include(READS)));
     Map found = table(ident, question);
-    NativeSource.saw((String) found.get("location"), found.get("newest"), found.get("key"));
+    NativeSource.saw((String) found.get("location"), found.get("newest"), found.get("key"), found.get("reads"));
     return found.containsKey("metadata")
         ? (Table) new MetadataTable(shown(ident), found)
         : (Table) ShownTable.of(this, ident, found);
@@ -166,7 +170,12 @@ public class Warehouse implements StagingTableCatalog, SupportsNamespaces, Proce
   }
 
   public boolean dropTable(Identifier ident) {
-    return ((Boolean) ask(question("drop", parts(ident))).get("dropped")).booleanValue();
+    return dropped(ask(question("drop", parts(ident))));
+  }
+
+  private static boolean dropped(Map answer) {
+    PlannedFiles.forget();
+    return ((Boolean) answer.get("dropped")).booleanValue();
   }
 
   /** A table is its directory: there is no dropping it without its files. */
@@ -283,7 +292,7 @@ public class Warehouse implements StagingTableCatalog, SupportsNamespaces, Proce
     if (answer.containsKey("notEmpty")) {
       throw new NonEmptyNamespaceException(namespace);
     }
-    return ((Boolean) answer.get("dropped")).booleanValue();
+    return dropped(answer);
   }
 
   // --- procedures ----------------------------------------------------------------------------------------------
