@@ -103,14 +103,14 @@ def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
     found = Findings()
     found.take(tmp_path / "notes")
     assert found.words == {"merge": "has no MERGE", "delete": "failed: ValueError: bad"}
-    assert done == [1, 2, *[3] * 32]  # what is short is repeated often, and not measured at first
-    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 20]
+    assert done == [1, 2, *[3] * 72]  # what is short is repeated often, and not measured at first
+    assert [len(found.figures[name]) for name in ("update", "query")] == [1, 60]
 
 
 def test_what_is_long_is_repeated_as_often_as_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what takes very long only once, after it has warmed up."""
     engine: Any = object()
-    for took, times in ((0.5, 5), (2.0, 2), (9.0, 2), (21.0, 1)):
+    for took, times in ((0.5, 7), (2.0, 2), (9.0, 2), (21.0, 1)):
         monkeypatch.setattr("benchmarks.flows.steps.seconds", lambda _, took=took: took)
         Steps(engine, Notebook(tmp_path / f"notes-{took}"), repeats=2).in_turns({"query": lambda: None})
         found = Findings()
@@ -131,6 +131,6 @@ def test_queries_take_turns_and_one_that_fails_does_not_stop_the_others(tmp_path
     Steps(engine, Notebook(tmp_path / "notes"), repeats=2).in_turns({"a": lambda: done.append("a"), "b": fails_at_last})
     found = Findings()
     found.take(tmp_path / "notes")
-    assert "".join(done) == "abba" * 7 + "a" * 18
-    assert [len(found.figures[name]) for name in ("a", "b")] == [20, 1]
+    assert "".join(done) == "abba" * 7 + "a" * 58
+    assert [len(found.figures[name]) for name in ("a", "b")] == [60, 1]
     assert found.words == {"b": "failed: ValueError: too often"}

@@ -67,6 +67,20 @@ def test_a_size_may_measure_less_than_the_others() -> None:
     assert loaded.size("tiny").measures == ("plan", "merge")
 
 
+def test_a_size_may_ask_some_of_the_queries() -> None:
+    """Those that it names; one that there is not is refused, with those that there are."""
+    second = {"name": "everything"}
+    said = {**SMALL, "queries": [*SMALL["queries"], second]}
+    loaded = parse("small", said)
+    assert [query.name for query in loaded.asked(loaded.size(None))] == ["point", "everything"]
+    some = {"tiny": {**SMALL["sizes"]["tiny"], "only": ["everything"]}}
+    loaded = parse("small", {**said, "sizes": some})
+    assert [query.name for query in loaded.asked(loaded.size(None))] == ["everything"]
+    other = {"tiny": {**SMALL["sizes"]["tiny"], "only": ["all"]}}
+    with pytest.raises(Refused, match=r"'all' is no query; there are point, everything"):
+        parse("small", {**said, "sizes": other})
+
+
 def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     """Of a workload, of a size and of an engine."""
     with pytest.raises(Refused, match=r"no workload 'saas-event'; there are .*saas-events"):

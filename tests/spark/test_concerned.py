@@ -86,7 +86,7 @@ def test_columns_that_are_called_like_words_of_sparks(spark: "SparkSession", tmp
 def test_what_was_asked_before_is_answered_from_memory(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A small scan asks which version, and how much and which files at once; of a newer version it asks anew."""
+    """A small scan asks which version; how much of it, and which files, only once. Of a newer version it asks anew."""
     table = numbered(tmp_path / "t", range(100), range(500, 600), spark=spark)
     asked: list[str] = []
     answers = dict(native._CALLS)
@@ -105,7 +105,7 @@ def test_what_was_asked_before_is_answered_from_memory(
     assert query() == list(range(90, 100))
     asked.clear()
     assert query() == list(range(90, 100))
-    assert asked == ["resolve", "estimate"]
+    assert asked == ["resolve"]
     report = table.last_scan()
     assert report is not None
     assert report.stages[-1].files == 1

@@ -18,6 +18,8 @@ ROWS = pa.table({"app": ["a", "a", "b", "c"], "x": [0.0, -0.0, 1.0, 2.0], "k": [
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 WAREHOUSE = "readers"
 
+pytestmark = pytest.mark.usefixtures("lake")
+
 
 @pytest.fixture(scope="module")
 def lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -59,7 +61,7 @@ def _plan(spark: "SparkSession", where: str) -> None:
     frame._jdf.queryExecution().toRdd().getNumPartitions()
 
 
-def test_a_query_that_was_asked_before_asks_one_question(spark: "SparkSession", lake: Path, asked: list[str]) -> None:
+def test_a_query_that_was_asked_before_asks_one_question(spark: "SparkSession", asked: list[str]) -> None:
     """The catalog has to be asked for the newest version; what the same filters leave of that version is known."""
     _plan(spark, "app = 'a' AND k > 0")
     asked.clear()
@@ -77,7 +79,7 @@ def test_what_was_committed_since_is_seen(spark: "SparkSession", lake: Path) -> 
     assert _numbers(spark, "app = 'b'", "others") == [3]
 
 
-def test_tables_with_the_same_columns_have_their_own_rows(spark: "SparkSession", lake: Path) -> None:
+def test_tables_with_the_same_columns_have_their_own_rows(spark: "SparkSession") -> None:
     """One reader does for both: which files it reads, each scan says."""
     assert _numbers(spark, "k > 2") == [3, 4]
     assert _numbers(spark, "k > 2", "others") == [3, 4]
@@ -85,7 +87,7 @@ def test_tables_with_the_same_columns_have_their_own_rows(spark: "SparkSession",
     assert _numbers(spark, "k < 3", "others") == []
 
 
-def test_filters_that_are_equal_to_java_are_not_the_same(spark: "SparkSession", lake: Path) -> None:
+def test_filters_that_are_equal_to_java_are_not_the_same(spark: "SparkSession") -> None:
     """0.0 and -0.0, 1 and 1.0."""
     for zero in ("0.0D", "-0.0D", "0"):
         assert _numbers(spark, f"x = {zero}") == [1, 2]
@@ -104,14 +106,14 @@ def test_a_reader_is_made_anew_for_other_settings_of_the_session(spark: "SparkSe
     assert _numbers(spark, "k >= 4") == [4]
 
 
-def test_a_reader_is_made_anew_for_other_settings_of_hadoop(spark: "SparkSession", lake: Path) -> None:
+def test_a_reader_is_made_anew_for_other_settings_of_hadoop(spark: "SparkSession") -> None:
     """Those of a file system among them: whoever sets other credentials reads with those."""
     settings = spark.sparkContext._jsc.hadoopConfiguration()
     assert _numbers(spark, "k = 3") == [3]
     settings.set("fs.file.impl", "no.such.FileSystem")
     settings.set("fs.file.impl.disable.cache", "true")
     try:
-        with pytest.raises(Exception, match="no.such.FileSystem"):
+        with pytest.raises(Exception, match=r"no\.such\.FileSystem"):
             _numbers(spark, "k = 3")
     finally:
         settings.unset("fs.file.impl")
@@ -119,7 +121,7 @@ def test_a_reader_is_made_anew_for_other_settings_of_hadoop(spark: "SparkSession
     assert _numbers(spark, "k = 3") == [3]
 
 
-def test_a_table_that_was_dropped_is_not_remembered(spark: "SparkSession", lake: Path) -> None:
+def test_a_table_that_was_dropped_is_not_remembered(spark: "SparkSession") -> None:
     """A frame of it that asks again is told, in words, also if it has asked the same before."""
     spark.sql(f"CREATE TABLE {WAREHOUSE}.gone (app STRING, k BIGINT) PARTITIONED BY (app)")
     spark.sql(f"INSERT INTO {WAREHOUSE}.gone VALUES ('a', 1)")
@@ -130,7 +132,7 @@ def test_a_table_that_was_dropped_is_not_remembered(spark: "SparkSession", lake:
         frame.where("true").select("k").collect()
 
 
-def test_explain_still_says_what_each_stage_left(spark: "SparkSession", lake: Path) -> None:
+def test_explain_still_says_what_each_stage_left(spark: "SparkSession") -> None:
     """To plan a scan takes no description; whoever looks gets it."""
     frame = spark.sql(f"SELECT k FROM {WAREHOUSE}.events WHERE app = 'c'")
     text = frame._jdf.queryExecution().toString()

@@ -40,37 +40,28 @@ final class Readers {
       scala.collection.immutable.Map options,
       Configuration configuration) {
     String text = filters.toString(); // tells -0.0 from 0.0, which are equal
-    if (text.length() > SHORT) {
-      return made(session, data, partition, required, filters, options, configuration);
+    List key = null;
+    if (text.length() <= SHORT) {
+      forgetOthers(session.sparkContext());
+      SQLConf own = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().conf();
+      SQLConf active = SQLConf.get();
+      Object others = active == own ? null : active.getAllConfs();
+      Object[] all = {
+        data, partition, required, filters, text, options, of(configuration), own.getAllConfs(), others
+      };
+      key = Arrays.asList(all);
     }
-    forgetOthers(session.sparkContext());
-    SQLConf own = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().conf();
-    SQLConf active = SQLConf.get();
-    List key =
-        Arrays.asList(
-            new Object[] {
-              data, partition, required, filters, text, options, of(configuration),
-              own.getAllConfs(), active == own ? null : active.getAllConfs()
-            });
-    Function1 known = (Function1) KEPT.get(key);
-    if (known == null) {
-      known = made(session, data, partition, required, filters, options, configuration);
-      KEPT.put(key, known);
+    Function1 reader = key == null ? null : (Function1) KEPT.get(key);
+    if (reader == null) {
+      // A plain ParquetFileFormat: the reader takes its format along to the executors, which lack classes of ours.
+      reader =
+          new ParquetFileFormat()
+              .buildReaderWithPartitionValues(session, data, partition, required, filters, options, configuration);
+      if (key != null) {
+        KEPT.put(key, reader);
+      }
     }
-    return known;
-  }
-
-  /** A plain ParquetFileFormat, no class of ours: the reader takes its format along to the executors, which lack those. */
-  private static Function1 made(
-      SparkSession session,
-      StructType data,
-      StructType partition,
-      StructType required,
-      Seq filters,
-      scala.collection.immutable.Map options,
-      Configuration configuration) {
-    return new ParquetFileFormat()
-        .buildReaderWithPartitionValues(session, data, partition, required, filters, options, configuration);
+    return reader;
   }
 
   /** What was sent by a context that has been stopped is nowhere any more. */
