@@ -16,10 +16,7 @@ from benchmarks.workload import Query, Size, Workload
 
 MAIN: Final = "main"
 _WRITES, _ENOUGH = 13, 10.0  # a write is repeated so often, unless all of them take that many seconds
-_WARM, _SHORT = (
-    6,
-    4.0,
-)  # and done so often beforehand, unless that takes longer: so long does a JVM compile what it runs
+_WARM, _SHORT = 6, 4.0  # and done so often beforehand, unless that takes longer: so long does a JVM compile
 _PLANS: Final = 7
 _LIKE_IT: Final = tuple(f"again_{number}" for number in range(_WRITES - 1))
 _AGGREGATES: Final = (

@@ -212,9 +212,7 @@ def _by_file(index: ManifestIndex, spec: Spec, position: int) -> ByFile:
     codes = component.codes[index.posting_tuple]
     highest = np.full(len(index.entries), -1, codes.dtype)  # -1 is NULL; a file without rows may have any value
     lowest = np.full(len(index.entries), np.iinfo(codes.dtype).max, codes.dtype)
-    file = index.posting_file.astype(
-        np.intp
-    )  # of other types than these, NumPy takes each number in hand: 40 times as slow
+    file = index.posting_file.astype(np.intp)  # of other types NumPy takes each number in hand: 40 times as slow
     np.maximum.at(highest, file, codes)
     np.minimum.at(lowest, file, codes)
     values = component.values.take(pa.array(np.maximum(highest, 0), mask=highest < 0))

@@ -120,15 +120,18 @@ def check_columns(question: Question, own: spark_types.StructType) -> None:
 
 
 def describe(location: str, found: QueriedVersion, spark: SparkSession) -> dict[str, object]:
-    """A version, or what came in with it, for `CoalesceRelation.java`. It never changes: every query asks for it."""
+    """A version, or what came in with it, for `CoalesceRelation.java`. Every query asks for it, and it never changes.
+
+    But for the root: what a session calls the place of the files depends on its settings.
+    """
     known = _described.get((found.key, location))
     if known is None:
-        known = _describe(location, found, spark)
+        known = _describe(location, found)
         _described.put((found.key, location), known)
-    return known
+    return {**known, "root": spark_uri(spark, found.storage, "")}
 
 
-def _describe(location: str, found: QueriedVersion, spark: SparkSession) -> dict[str, object]:
+def _describe(location: str, found: QueriedVersion) -> dict[str, object]:
     version, since = found.version, found.since
     files, size, rows = version.files, version.bytes, version.rows
     if since is not None:
@@ -138,7 +141,6 @@ def _describe(location: str, found: QueriedVersion, spark: SparkSession) -> dict
     needs_names = any(f.physical_name != f.name or f.default is not None for f in all_fields(version.schema.fields))
     return {
         "table": location,
-        "root": spark_uri(spark, found.storage, ""),
         "version": version.number,
         "key": found.key,
         "place": _place(found.storage.uri(""), version.table_id),

@@ -28,7 +28,6 @@ import scala.jdk.javaapi.CollectionConverters;
 public class CoalesceRelation extends HadoopFsRelation implements InsertableRelation {
   private static final String COMPARES = "org.apache.spark.sql.execution.datasources.DataSourceUtils";
 
-
   private CoalesceRelation(
       FileIndex location,
       StructType partitionSchema,

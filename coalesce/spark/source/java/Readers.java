@@ -8,6 +8,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TimeZone;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
@@ -46,8 +47,9 @@ final class Readers {
       SQLConf own = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().conf();
       SQLConf active = SQLConf.get();
       Object others = active == own ? null : active.getAllConfs();
+      Object zone = TimeZone.getDefault(); // what a session goes by that was told none
       Object[] all = {
-        data, partition, required, filters, text, options, of(configuration), own.getAllConfs(), others
+        data, partition, required, filters, text, options, of(configuration), own.getAllConfs(), others, zone
       };
       key = Arrays.asList(all);
     }
