@@ -26,14 +26,15 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
 def main() -> int:
     """Run one part of a flow."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("request", help="as JSON: engine, workload, size, part, staged, place, notes")
+    parser.add_argument("request", help="as JSON: engine, workload, size, part, process, staged, place, notes")
     asked = json.loads(parser.parse_args().request)
     turns = Turns()
     workload, staged = load(asked["workload"]), Staged.load(Path(asked["staged"]))
     engine = ENTRIES[asked["engine"]].load(staged, Path(asked["place"]))
     try:
         part, size = PARTS[workload.flow][asked["part"]], workload.size(asked["size"])
-        part(workload, size, staged, Steps(engine, Notebook(Path(asked["notes"])), size.repeats, turns))
+        notes = Notebook(Path(asked["notes"]))
+        part(workload, size, staged, Steps(engine, notes, size, turns, asked["process"]))
     finally:
         engine.close()
     return 0

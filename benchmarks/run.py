@@ -1,6 +1,7 @@
 """`run`: stage the rows, let every engine work in processes of its own, in turns, and say what came of it."""
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -120,12 +121,23 @@ def _parts(
     notes: dict[str, Path],
     found: dict[str, Findings],
 ) -> None:
-    for part in PARTS[workload.flow]:
+    often = {"use": workload.size(size).processes}
+    steps = [(part, process) for part in PARTS[workload.flow] for process in range(often.get(part, 1))]
+    for part, process in steps:
+        os.sync()  # what others have left to be written is not in the way of whoever waits for a disk
         workers = {}
         for entry in going:
             (place / entry.name).mkdir(parents=True, exist_ok=True)
-            request = {"engine": entry.name, "workload": workload.name, "size": size, "staged": str(staged.directory)}
-            request |= {"place": str(place / entry.name), "notes": str(notes[entry.name]), "part": part}
+            request = {
+                "engine": entry.name,
+                "workload": workload.name,
+                "size": size,
+                "staged": str(staged.directory),
+                "place": str(place / entry.name),
+                "notes": str(notes[entry.name]),
+                "part": part,
+                "process": process,
+            }
             workers[entry.name] = Worker(
                 [entry.python or sys.executable, "-m", "benchmarks.child", json.dumps(request)],
                 directory=ROOT,

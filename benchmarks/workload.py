@@ -21,6 +21,7 @@ SKEWS: Final = ("zipf", "uniform", "giant", "npm-downloads")
 COLUMNS: Final = ("id", "member", "ts", "kind", "value", "session")
 FUNCTIONS: Final = ("count", "sum", "min", "max")
 MEASURES: Final = (
+    "memory",
     "plan",
     "queries",
     "overwrite",
@@ -97,6 +98,8 @@ class Size:
     engines: tuple[str, ...]
     measures: tuple[str, ...]
     only: tuple[str, ...]  # the queries by name; none for all of them
+    processes: int  # that use a table of their own each: what one happens to be like, another is not
+    seconds: float  # for which a query that is short is repeated, in all processes together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,14 +151,15 @@ def load(name: str, directory: Path = DIRECTORY) -> Workload:
 _TOP: Final = {
     "purpose", "seed", "first_day", "flow", "columns", "engines", "measures", "default", "sizes", "queries", "skew",
     "below", "repeats", "appends", "append_rows", "minutes", "together", "only",
+    "processes", "seconds",
 }  # fmt: skip
 _SIZE: Final = {
     "rows", "days", "tenants", "skew", "below", "repeats", "appends", "append_rows", "minutes", "together", "engines",
-    "measures", "only",
+    "measures", "only", "processes", "seconds",
 }  # fmt: skip
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30,
-    "together": (), "engines": (), "measures": MEASURES, "only": (),
+    "together": (), "engines": (), "measures": MEASURES, "only": (), "processes": 1, "seconds": 3.0,
 }  # fmt: skip
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
 
@@ -172,6 +176,9 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
     for key, size in sizes.items():
         for asked in size.only:
             _one_of(f"{name}.toml, size {key}", "query", asked, tuple(query.name for query in queries))
+    flow = _one_of(name, "flow", text.get("flow", "table"), FLOWS)
+    if flow != "table" and any(size.processes > 1 for size in sizes.values()):
+        raise Refused(f"{name}.toml: several processes use tables only in the flow 'table', not in {flow!r}.")
     default = text.get("default", next(iter(sizes)))
     if default not in sizes:
         raise Refused(f"{name}.toml names {default!r} as the default, which is none of its sizes.")
@@ -180,7 +187,7 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
         purpose=text["purpose"],
         seed=text["seed"],
         first_day=text.get("first_day", date(2026, 5, 1)),
-        flow=_one_of(name, "flow", text.get("flow", "table"), FLOWS),
+        flow=flow,
         columns=tuple(_one_of(name, "column", c, COLUMNS) for c in text.get("columns", COLUMNS)),
         sizes=sizes,
         default=default,
@@ -190,7 +197,7 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
 
 def _size(where: str, given: Mapping[str, Any]) -> Size:
     _known(where, given, _SIZE)
-    for needed in ("rows", "days", "tenants"):
+    for needed in ("rows", "days", "tenants", "processes"):
         if not isinstance(given.get(needed), int) or given[needed] < 1:
             raise Refused(f"{where}: {needed} has to be a number of 1 or more, not {given.get(needed)!r}.")
     _one_of(where, "skew", given["skew"], SKEWS)

@@ -15,12 +15,12 @@ from benchmarks.answers import answer
 from benchmarks.engines.engine import Engine, NotOffered
 from benchmarks.findings import Notebook
 from benchmarks.turns import Turns
-from benchmarks.workload import Query
+from benchmarks.workload import Query, Size
 
 _ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
 # What is short is repeated so often, first to warm up, since so long does a JVM compile what it runs, and then by the
-# clock; as long as all of it takes no more than that many seconds.
-_ROUNDS, _SHORT = (12, 60), (2.0, 3.0)
+# clock; as long as all of it takes no more than so many seconds, by the clock those that the workload says.
+_ROUNDS, _SHORT = (12, 60), 2.0
 
 
 @dataclass(slots=True)
@@ -31,13 +31,20 @@ class Attempt:
 
 
 class Steps:
-    """The steps of one flow, with an engine and a notebook; other engines take the same steps, and turns."""
+    """The steps of one flow, with an engine and a notebook; other engines take the same steps, and turns.
 
-    def __init__(self, engine: Engine, notes: Notebook, repeats: int, turns: Turns | None = None) -> None:
+    `process` is the number of this process among those that take the same steps, each on a table of its own.
+    """
+
+    def __init__(
+        self, engine: Engine, notes: Notebook, size: Size, turns: Turns | None = None, process: int = 0
+    ) -> None:
         self.engine = engine
         self.notes = notes
-        self.repeats = repeats
+        self.repeats = size.repeats
         self.turns = Turns() if turns is None else turns
+        self.process = process
+        self._seconds = size.seconds / size.processes
 
     @contextmanager
     def words_for(self, name: str) -> Iterator["Attempt"]:
@@ -107,10 +114,10 @@ class Steps:
     def _goes_on(self, number: int, least: int, warming: float, measured: float) -> bool:
         """Whether something is done in a round, by what it has taken so far; those before round 0 warm up."""
         if number < 0:
-            return warming == 0 or warming < _SHORT[0]
+            return warming == 0 or warming < _SHORT
         if number == 0:
             return True
-        return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= _SHORT[1]
+        return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= self._seconds
 
     def query(self, query: Query, name: str | None = None) -> None:
         """Time a query, write down its answer and, by a run of its own, what it reads."""

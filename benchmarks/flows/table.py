@@ -3,6 +3,7 @@ cold must not be in the memory of the process that wrote it.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,7 +17,7 @@ from benchmarks.workload import Query, Size, Workload
 
 MAIN: Final = "main"
 _WRITES, _ENOUGH = 13, 10.0  # a write is repeated so often, unless all of them take that many seconds
-_WARM, _SHORT = 6, 4.0  # and done so often beforehand, unless that takes longer: so long does a JVM compile
+_WARM, _SHORT = 6, 8.0  # and done so often beforehand, unless that takes longer: so long does a JVM compile
 _PLANS: Final = 7
 _LIKE_IT: Final = tuple(f"again_{number}" for number in range(_WRITES - 1))
 _AGGREGATES: Final = (
@@ -27,7 +28,7 @@ CHECKED: Final = Query(name="checked", aggregates=_AGGREGATES)
 EVERYTHING: Final = Query(name="everything", aggregates=_AGGREGATES, by="app")
 
 
-def write(_: Workload, __: Size, staged: Staged, steps: Steps) -> None:
+def write(_: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     """The first process: the table, and others like it."""
     engine, notes = steps.engine, steps.notes
     notes.versions(engine.versions())
@@ -43,22 +44,23 @@ def write(_: Workload, __: Size, staged: Staged, steps: Steps) -> None:
         if name != MAIN and spent > _ENOUGH:
             continue
         steps.turns.step()
-        with Peak() as peak:
+        with Peak() if "memory" in size.measures else nullcontext() as peak:
             took = seconds(partial(engine.create, name, staged.source))
         spent += took
         notes.figure("write", took, "s")
-        notes.figure(f"write: {MEMORY}", peak.bytes / 2**20, "MB")
+        if peak is not None:
+            notes.figure(f"write: {MEMORY}", peak.bytes / 2**20, "MB")
         (steps.engine.place / f"{name}.written").touch()
     steps.footprint()
 
 
 def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
-    """The other process: everything else."""
+    """The other process, or several: everything else."""
     engine = steps.engine
     queries = [query.filled(staged.values) for query in workload.asked(size)]
     steps.turns.step()
-    _warm_up(engine, size, staged, queries)
-    engine.open(MAIN)
+    _warm_up(engine, size, staged, queries, steps.process)
+    engine.open(_used(steps))
     warm = {"plan, warm": lambda: engine.plan(_planned(staged))} if "plan" in size.measures else {}
     if "queries" in size.measures:
         steps.queries({query.name: query for query in queries}, beside=warm)
@@ -80,9 +82,17 @@ def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
         _change_spec(steps, staged)
 
 
-def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query]) -> None:
+def _used(steps: Steps) -> str:
+    """The table that is used; each process has one that no other has changed."""
+    name = _LIKE_IT[-steps.process] if steps.process else MAIN
+    if not (steps.engine.place / f"{name}.written").exists():
+        raise ValueError(f"there is no table for process {steps.process + 1}: writing takes too long to be repeated")
+    return name
+
+
+def _warm_up(engine: Engine, size: Size, staged: Staged, queries: list[Query], process: int) -> None:
     """Everything that will be measured, once, on a few rows: no engine's classes are loaded while the clock runs."""
-    engine.create("warm_use", staged.warm)
+    engine.create(f"warm_use_{process}", staged.warm)
     first = {kind: targets[0] for kind, targets in staged.changes.items()}
     first["merge-day"] = first["merge"]
     works: list[Callable[[], object]] = [partial(engine.plan, first["update"].where)]
@@ -108,10 +118,11 @@ def _plan_cold(steps: Steps, staged: Staged) -> None:
         steps.engine.open(name)
         steps.engine.plan(_planned(staged))
 
+    used = _used(steps)
     for name in _LIKE_IT:
-        if (steps.engine.place / f"{name}.written").exists():
+        if name != used and (steps.engine.place / f"{name}.written").exists():
             steps.once("plan, cold", partial(first, name))
-    steps.engine.open(MAIN)
+    steps.engine.open(used)
 
 
 def _planned(staged: Staged) -> str:
@@ -184,13 +195,13 @@ def _rename(steps: Steps, queries: list[Query]) -> None:
 
 def _change_spec(steps: Steps, staged: Staged) -> None:
     """Of two tables that are like it, then of the table itself."""
-    engine = steps.engine
-    for name in [*_LIKE_IT[:2], MAIN]:
+    engine, used = steps.engine, _used(steps)
+    for name in [*_LIKE_IT[2 * steps.process :][:2], used]:
         if not (engine.place / f"{name}.written").exists():
             continue
         engine.open(name)
         if not steps.once("change of layout", partial(engine.change_spec, "kind")):
-            engine.open(MAIN)
+            engine.open(used)
             return
     if steps.once("append after it", partial(engine.append, staged.change("merge-day", 1))):
         steps.check(replace(CHECKED, name="after the change of layout", where=staged.changes["overwrite"][0].where))

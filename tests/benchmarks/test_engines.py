@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ from benchmarks.engines.engine import NotOffered, measured
 from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Findings, Notebook
 from benchmarks.flows.steps import Steps
-from benchmarks.workload import Query
+from benchmarks.workload import Query, parse
+
+_ROWS = {"rows": 10, "days": 1, "tenants": 1, "repeats": 2}
+SIZE = parse("small", {"purpose": "a few rows", "seed": 1, "sizes": {"tiny": _ROWS}}).size(None)
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -20,8 +24,6 @@ def test_every_engine_says_how_it_is_set_up(name: str) -> None:
 
 def test_an_engine_whose_packages_are_missing_cannot_be_had() -> None:
     """And is reported so."""
-    from dataclasses import replace
-
     missing = replace(ENTRIES["duckdb"], packages=("pyarrow", "no_such_package"))
     assert missing.unavailable() == "no_such_package is not installed"
     assert ENTRIES["pyarrow-dataset"].unavailable() is None
@@ -87,7 +89,7 @@ def test_metadata_and_data_are_told_apart(tmp_path: Path) -> None:
 def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
     """The other steps go on, and the first of several changes is not measured."""
     engine: Any = object()
-    steps = Steps(engine, Notebook(tmp_path / "notes"), repeats=2)
+    steps = Steps(engine, Notebook(tmp_path / "notes"), SIZE)
 
     def lacks() -> None:
         raise NotOffered("has no MERGE")
@@ -112,9 +114,23 @@ def test_what_is_long_is_repeated_as_often_as_was_asked_for(tmp_path: Path, monk
     engine: Any = object()
     for took, times in ((0.5, 7), (2.0, 2), (9.0, 2), (21.0, 1)):
         monkeypatch.setattr("benchmarks.flows.steps.seconds", lambda _, took=took: took)
-        Steps(engine, Notebook(tmp_path / f"notes-{took}"), repeats=2).in_turns({"query": lambda: None})
+        Steps(engine, Notebook(tmp_path / f"notes-{took}"), SIZE).in_turns({"query": lambda: None})
         found = Findings()
         found.take(tmp_path / f"notes-{took}")
+        assert len(found.figures["query"]) == times
+
+
+def test_processes_share_the_time_for_which_a_query_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two, each has half of it."""
+    monkeypatch.setattr("benchmarks.flows.steps.seconds", lambda _: 0.25)
+    engine: Any = object()
+    for processes, times in ((1, 13), (2, 7)):
+        size = replace(SIZE, processes=processes)
+        Steps(engine, Notebook(tmp_path / f"notes-{processes}"), size).in_turns({"query": lambda: None})
+        found = Findings()
+        found.take(tmp_path / f"notes-{processes}")
         assert len(found.figures["query"]) == times
 
 
@@ -128,7 +144,7 @@ def test_queries_take_turns_and_one_that_fails_does_not_stop_the_others(tmp_path
         if done.count("b") == 14:
             raise ValueError("too often")
 
-    Steps(engine, Notebook(tmp_path / "notes"), repeats=2).in_turns({"a": lambda: done.append("a"), "b": fails_at_last})
+    Steps(engine, Notebook(tmp_path / "notes"), SIZE).in_turns({"a": lambda: done.append("a"), "b": fails_at_last})
     found = Findings()
     found.take(tmp_path / "notes")
     assert "".join(done) == "abba" * 7 + "a" * 58

@@ -45,6 +45,8 @@ def test_what_is_not_said_has_a_default() -> None:
         ({"skew": "zip"}, "'zip' is no skew"),
         ({"measures": ["queries", "delet-tenant"]}, "'delet-tenant' is no measure"),
         ({"columns": ["id", "colour"]}, "'colour' is no column"),
+        ({"processes": 0}, "processes has to be a number of 1 or more"),
+        ({"processes": 2, "flow": "appends"}, "several processes use tables only in the flow 'table'"),
         ({"default": "huge"}, "none of its sizes"),
         ({"sizes": {"tiny": {"rows": 0, "days": 1, "tenants": 1}}}, "rows has to be a number of 1 or more"),
         ({"sizes": {"tiny": {"rows": 1, "days": 1, "tenants": 1, "tenant": 1}}}, "tenant is not known"),

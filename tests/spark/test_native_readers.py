@@ -1,6 +1,7 @@
 """What a query need not do again: a reader that was sent to the executors, an answer that Python has given before."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ import pytest
 
 import coalesce
 from coalesce.spark.session import native
+from coalesce.spark.source.queries import describe
+from coalesce.spark.source.versions import resolve
+from coalesce.storage.objects import ObjectStorage
 from tests.support.settings import changed
 
 if TYPE_CHECKING:
@@ -119,6 +123,38 @@ def test_a_reader_is_made_anew_for_other_settings_of_hadoop(spark: "SparkSession
         settings.unset("fs.file.impl")
         settings.unset("fs.file.impl.disable.cache")
     assert _numbers(spark, "k = 3") == [3]
+
+
+def test_a_reader_is_made_anew_for_another_time_zone_of_the_machine(spark: "SparkSession") -> None:
+    """A session that was told no time zone goes by the machine's, which no setting of it tells."""
+    zones = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before = zones.getDefault()
+    scan = spark.table(f"{WAREHOUSE}.events")._jdf.queryExecution().optimizedPlan().collectLeaves().head()
+    field = scan.relation().getClass().getClassLoader().loadClass("coalesce.spark.Readers").getDeclaredField("KEPT")
+    field.setAccessible(True)
+    kept = field.get(None)
+    kept.clear()
+    counts = []
+    try:
+        for zone in ("UTC", "Asia/Kolkata", "UTC"):
+            zones.setDefault(zones.getTimeZone(zone))
+            assert _numbers(spark, "k = 4 AND app = 'c'") == [4]
+            counts.append(kept.size())
+    finally:
+        zones.setDefault(before)
+    assert counts == [1, 2, 2]
+
+
+def test_where_files_lie_is_called_as_the_settings_have_it(spark: "SparkSession", lake: Path) -> None:
+    """A version is described once; the scheme that its files are read by is asked of Hadoop each time."""
+    found = replace(resolve(str(lake / "events"), spark), storage=ObjectStorage("s3://bucket/events"))
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    assert describe("s3://bucket/events", found, spark)["root"] == "s3a://bucket/events"
+    settings.set("fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem")
+    try:
+        assert describe("s3://bucket/events", found, spark)["root"] == "s3://bucket/events"
+    finally:
+        settings.unset("fs.s3.impl")
 
 
 def test_a_table_that_was_dropped_is_not_remembered(spark: "SparkSession") -> None:
