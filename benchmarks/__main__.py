@@ -130,8 +130,8 @@ def _run(asked: argparse.Namespace) -> int:
     plans = [(what, what.named(asked.size), chosen(chosen_by(what.size(asked.size), names))) for what in whats]
     if names is not None and asked.out is None:
         raise Refused("some engines only: say with --out where to, so that the outcome of all is not overwritten.")
-    if asked.out is not None and asked.out.is_dir():
-        raise Refused(f"{asked.out} is a directory; --out takes the name of a file.")
+    if asked.out is not None:
+        _check_out(asked.out)
     if asked.directory is not None:
         _make_directory(asked.directory)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever runs is ended, and what lies about removed
@@ -148,6 +148,20 @@ def _run(asked: argparse.Namespace) -> int:
     return 1 if differ else 0
 
 
+def _check_out(path: Path) -> None:
+    """Hours later, what was found has to have a place."""
+    if path.is_dir():
+        raise Refused(f"{path} is a directory; --out takes the name of a file.")
+    _make_directory(path.parent)
+    there = path.exists()
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}.") from error
+    if not there:
+        path.unlink()
+
+
 def _make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -162,7 +176,7 @@ def _compare(asked: argparse.Namespace) -> int:
     table, apart = compared(load(asked.one), load(asked.other), asked.within)
     print(table)
     for text in apart:
-        print(f"more than {asked.within:.0%} apart: {text}", file=sys.stderr)
+        print(f"not within {asked.within:.0%}: {text}", file=sys.stderr)
     return 1 if apart else 0
 
 
@@ -170,9 +184,8 @@ def _join(asked: argparse.Namespace) -> int:
     from benchmarks import ratios
     from benchmarks.outcome import joined, load
 
+    _check_out(asked.out)
     outcome = joined([load(path) for path in asked.outcomes])
-    if asked.out.is_dir():
-        raise Refused(f"{asked.out} is a directory; --out takes the name of a file.")
     outcome.save(asked.out)
     print(ratios.markdown(outcome))
     return 1 if outcome.disagreements() else 0
@@ -182,7 +195,10 @@ def _plot(asked: argparse.Namespace) -> int:
     from benchmarks.pictures import draw_all
 
     _make_directory(asked.out)
-    for path in draw_all(asked.outcomes, asked.out):
+    made = draw_all(asked.outcomes, asked.out)
+    if not made:
+        raise Refused("nothing to draw: a picture needs our figures and those of another engine of the same kind.")
+    for path in made:
         print(path)
     return 0
 

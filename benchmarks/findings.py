@@ -12,7 +12,7 @@ from typing import Final
 
 from benchmarks.answers import Answer
 
-_TIMES: Final = ("ms", "s")
+TIMES: Final = ("ms", "s")
 MEMORY: Final = "peak memory"  # how the names of such figures end
 
 
@@ -83,7 +83,7 @@ class Findings:
         values = sorted(self.figures.get(name, ()))
         if not values:
             return None
-        if self.units[name] in _TIMES:
+        if self.units[name] in TIMES:
             return fmean(values[: -(-len(values) // 4)])
         return values[0] if name.endswith(MEMORY) else median(values)
 
@@ -109,7 +109,7 @@ class Findings:
         figures = said.get("figures", {})
         assert isinstance(figures, dict)
         for name, figure in figures.items():
-            found.figures[name], found.units[name] = list(figure["values"]), figure["unit"]
+            found.figures[name], found.units[name] = [float(value) for value in figure["values"]], figure["unit"]
         for name in ("words", "versions"):
             given = said.get(name, {})
             assert isinstance(given, dict)

@@ -4,12 +4,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.answers import disagreements
 from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Findings
-from benchmarks.workload import Refused
+from benchmarks.workload import Refused, names
+
+_HOUR: Final = {"at", "load"}
+_NEEDED: Final = {"machine": {"cores", "processor", "memory_gb", "system", "python"}, "begun": _HOUR, "ended": _HOUR}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,12 @@ class Outcome:
         """How many questions more than one engine has answered."""
         answered = [question for found in self.engines.values() for question in found.answers]
         return len({question for question in answered if answered.count(question) > 1})
+
+    def answered_alone(self) -> dict[str, str]:
+        """Questions that only one engine has answered, as nobody else did the same changes as often; and who it was."""
+        answered = [(question, name) for name, found in self.engines.items() for question in found.answers]
+        asked = [question for question, _ in answered]
+        return {question: name for question, name in answered if asked.count(question) == 1}
 
     def failures(self) -> list[str]:
         """What failed, as opposed to what an engine does not have."""
@@ -90,6 +99,12 @@ def load(path: Path) -> Outcome:
         said.pop("disagreements", None)
         if unknown := sorted(engines.keys() - ENTRIES.keys()):
             raise Refused(f"{path} is of an engine that there is not: {', '.join(unknown)}.")
+        if said["workload"] not in names():
+            raise Refused(f"{path} is of a workload that there is not: {said['workload']!r}.")
+        for name in ("rows", "partitions", "rounds"):
+            assert isinstance(said[name], int), f"{name} is {said[name]!r}"
+        for name, needed in _NEEDED.items():
+            assert needed <= said[name].keys(), f"{name} has no {', '.join(sorted(needed - said[name].keys()))}"
         return Outcome(engines=engines, **said)
     except (ValueError, TypeError, KeyError, AssertionError, AttributeError) as error:
         raise Refused(f"{path} is not the outcome of a run: {error}.") from error

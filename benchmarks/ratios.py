@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from benchmarks.engines.registry import ENTRIES, OURS
-from benchmarks.findings import Findings
+from benchmarks.findings import TIMES, Findings
 from benchmarks.outcome import Outcome
 
 _LESS: Final = 0.95  # of our figure: what is closer is the same
+_MANY: Final = 4  # repeats: of fewer, the fastest quarter is the least
 
 
 def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> str:
@@ -19,6 +20,7 @@ def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> 
         if there:
             parts.append(_table(outcome, there, OURS[spark], only))
             parts.append(_behind(outcome, there, OURS[spark], only))
+            parts.append(_few(outcome, there, only))
     notes = [*_unavailable(outcome), *_words(outcome)]
     if notes:
         parts.append("\n".join(["Not in the table:", "", *notes]))
@@ -81,6 +83,17 @@ def _behind(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[s
         if least and only(figure):
             lost.append(f"{figure} ({', '.join(least)})")
     return f"**Behind**: {'; '.join(lost)}." if lost else ""
+
+
+def _few(outcome: Outcome, names: Sequence[str], only: Callable[[str], bool]) -> str:
+    """Times that were measured so seldom that luck has a part in them, with the least number of repeats."""
+    seldom = {}
+    for figure in figures(outcome, names):
+        found = [outcome.engines[name] for name in names if figure in outcome.engines[name].figures]
+        least = min(len(one.figures[figure]) for one in found)
+        if least < _MANY and found[0].units[figure] in TIMES and only(figure):
+            seldom[figure] = least
+    return f"**Seldom repeated**: {', '.join(f'{figure} ({n})' for figure, n in seldom.items())}." if seldom else ""
 
 
 def times(found: Findings, base: Findings, figure: str) -> float | None:
@@ -147,4 +160,11 @@ def _agreement(outcome: Outcome) -> str:
         return "\n".join(["**ERROR: the answers differ.**", "", *(f"* {text}" for text in differing)])
     if outcome.questions() == 0:
         return "No question was answered by more than one engine: nothing could be compared."
-    return f"The answers to {outcome.questions()} questions were compared, rows and checksums: all engines agree."
+    alone = outcome.answered_alone()
+    said = f"The answers to {outcome.questions()} questions were compared, rows and checksums: all engines agree."
+    return (
+        said
+        if not alone
+        else f"{said} {len(alone)} more had one answer only, and so none to compare with: "
+        + ("; ".join(f"{question} ({name})" for question, name in alone.items()) + ".")
+    )

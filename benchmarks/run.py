@@ -23,6 +23,7 @@ from benchmarks.workload import Size, Workload
 
 ROOT: Final = Path(__file__).parents[1]
 _LEFT_OUT: Final = "it was not asked for in this run"
+_MOVED: Final = "unknown: the tree changed while this ran"
 _NOT_YET: Final = "the run has not come to it"
 
 
@@ -34,7 +35,7 @@ def run(
     The outcome is saved each time, as `….partial`: a run of hours that is interrupted leaves what it found, and the
     outcome of an earlier one.
     """
-    begun = now()
+    begun, here = now(), machine()  # and of which commit: engines begin one by one, and all are to be of the same
     found = {entry.name: Findings(unavailable=_unavailable(entry)) for entry in entries}
     wanted = {entry.name for entry in entries}
     left = {
@@ -58,7 +59,7 @@ def run(
             rows=staged.rows,
             partitions=staged.partitions,
             rounds=rounds,
-            machine=machine(),
+            machine=here | ({} if machine()["commit"] == here["commit"] else {"commit": _MOVED}),
             begun=begun,
             ended=now(),
             configurations={entry.name: entry.configuration() for entry in entries},

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.workload import Query
+
 STAGED: Final = "staged.json"
 
 
@@ -35,6 +37,7 @@ class Staged:
     columns: tuple[str, ...]
     below: str
     values: Mapping[str, str]
+    others: tuple[Mapping[str, str], ...]  # other days and tenants that are as well asked for, of about the same size
     changes: Mapping[str, tuple[Target, ...]]
     appends: int
 
@@ -53,6 +56,10 @@ class Staged:
         """The small table to join with."""
         return self.directory / "days"
 
+    def asks(self, query: Query) -> list[Query]:
+        """A query for the rows that were chosen first, then, where it names a day or a tenant, for others."""
+        return list(dict.fromkeys(query.filled(values) for values in (self.values, *self.others)))
+
     def change(self, kind: str, number: int) -> Path:
         """The rows of one change: what replaces a logical partition, or what is merged."""
         return self.directory / f"{kind}-{number}"
@@ -69,6 +76,7 @@ class Staged:
             "columns": list(self.columns),
             "below": self.below,
             "values": dict(self.values),
+            "others": [dict(values) for values in self.others],
             "changes": {kind: [[t.day, t.app] for t in targets] for kind, targets in self.changes.items()},
             "appends": self.appends,
         }
@@ -84,6 +92,7 @@ class Staged:
             columns=tuple(text["columns"]),
             below=text["below"],
             values=text["values"],
+            others=tuple(text["others"]),
             changes={
                 kind: tuple(Target(day=day, app=app) for day, app in targets)
                 for kind, targets in text["changes"].items()

@@ -25,13 +25,15 @@ from benchmarks.events import Numbers, events, renewed
 from benchmarks.staged import STAGED, Staged, Target
 from benchmarks.workload import Refused, Size, Workload
 
-_FORM: Final = 2  # to be raised when the rows become others, so that none of before are used
+_FORM: Final = 3  # to be raised when the rows become others, so that none of before are used
 _CHUNK: Final = 1_000_000
 _LEAST_FILES: Final = 8  # so that Spark's tasks have work for all cores
 _NEW_IDS: Final = 10**12  # what is written later has ids from here on
 _MERGED: Final = 1_000
 _WARM_ROWS: Final = 5_000
 _CHANGED: Final = ("overwrite", "delete-tenant", "merge", "update", "delete-rows")
+_LOOKED_AT: Final = 40  # rows that the first of them updates
+_OTHERS: Final = 71  # with the first, as many as there are rounds: each asks what nobody has asked before
 _SPREAD_IDS: Final = 4 * _NEW_IDS  # of rows that are merged into a day
 
 
@@ -85,7 +87,6 @@ class _Maker:
         some = np.array([small, present[0], *(tenants[0] for tenants in chosen.values())])
         self._write("warm", self._events(-1, 0, some[np.arange(_WARM_ROWS) // self.size.days % len(some)]))
         self._write_days(day)
-        fifty = [present[i] for i in np.linspace(0, len(present) - 1, min(50, len(present))).astype(int)]
         return Staged(
             directory=self.directory,
             rows=self.size.rows,
@@ -93,13 +94,11 @@ class _Maker:
             columns=(*self.workload.columns, "dt", "app"),
             below=self.size.below,
             values={
-                "day": f"DATE '{self._date(day)}'",
-                "later": f"DATE '{self._date(min(day + 2, self.size.days - 1))}'",
-                "small": self._quoted(small),
-                "large": self._quoted(present[0]),
-                "fifty": ", ".join(map(self._quoted, fifty)),
+                **self._values(day, small, present),
                 "merged": f"id >= {_SPREAD_IDS} AND id <= {_SPREAD_IDS + 2 * _MERGED - 1}",  # what the first two bring
+                "updated": f"id IN ({', '.join(map(str, others['id'].slice(0, _LOOKED_AT).to_pylist()))})",
             },
+            others=self._others(counts, day, changed),
             changes={
                 kind: tuple(Target(day=self._date(day).isoformat(), app=self.called[tenant]) for tenant in tenants)
                 for kind, tenants in chosen.items()
@@ -123,6 +122,28 @@ class _Maker:
         if any(len(tenants) < each for tenants in chosen.values()):
             raise Refused(f"{self.workload.name} has too few tenants for {self.size.repeats} changes of each kind.")
         return asked, chosen
+
+    def _others(self, counts: npt.NDArray[np.int64], day: int, changed: set[int]) -> tuple[Mapping[str, str], ...]:
+        """As the first: other days, with small tenants of theirs that are not changed, their largest, and fifty."""
+        found = []
+        for number in range(1, _OTHERS + 1):
+            other = (day + number) % self.size.days
+            by_rows = np.argsort(-counts[other], kind="stable")
+            present = [int(tenant) for tenant in by_rows if counts[other, tenant] > 0]
+            small = [tenant for tenant in present[len(present) // 2 :] if tenant not in changed] or present
+            found.append(self._values(other, small[number // self.size.days % len(small)], present))
+        return tuple(found)
+
+    def _values(self, day: int, small: int, present: list[int]) -> dict[str, str]:
+        """What queries of a day are filled with: one of its small tenants, its largest, and fifty of all sizes."""
+        fifty = [present[i] for i in np.linspace(0, len(present) - 1, min(50, len(present))).astype(int)]
+        return {
+            "day": f"DATE '{self._date(day)}'",
+            "later": f"DATE '{self._date(min(day + 2, self.size.days - 1))}'",
+            "small": self._quoted(small),
+            "large": self._quoted(present[0]),
+            "fifty": ", ".join(map(self._quoted, fifty)),
+        }
 
     # --- rows ------------------------------------------------------------------------------------------------------
 

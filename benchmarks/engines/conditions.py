@@ -1,6 +1,7 @@
 """Conditions as engines without SQL take them: the text of a workload's query as an expression of pyarrow's."""
 
 from datetime import date
+from functools import cache
 from typing import Any
 
 import pyarrow.compute as pc
@@ -12,8 +13,9 @@ from benchmarks.engines.engine import NotOffered, Rows
 from benchmarks.workload import Query
 
 
+@cache
 def expression(where: str | None) -> ds.Expression | None:
-    """A condition for a dataset."""
+    """A condition for a dataset; one that was translated is known."""
     return None if where is None else _expression(sqlglot.parse_one(where, read="spark"))
 
 

@@ -67,6 +67,9 @@ class Engine(ABC):
     def query(self, query: Query) -> Rows:
         """Its answer."""
 
+    def prepare(self, where: str | None) -> None:  # noqa: B027 - most take conditions as they are
+        """Put a condition into the engine's own words, before the clock runs: its user would have written those."""
+
     def watch(self) -> None:  # noqa: B027 - most count nothing
         """Begin to count what queries read."""
 

@@ -14,8 +14,7 @@ from benchmarks.staged import Target
 class _Iceberg(SparkTable):
     """What the four have in common: a Hadoop catalog, and zstd at level 1, as everybody here.
 
-    How rows are distributed is left to it (`write.distribution-mode`): by the hash of the partition fields, or by
-    ranges where the table has an order.
+    How rows are distributed (`write.distribution-mode`) is left to it, unless a layout says otherwise.
     """
 
     fields: ClassVar[str] = ""
@@ -118,16 +117,33 @@ class _Shared(_Iceberg):
 
 
 class IcebergByDay(_Shared):
-    """By dt, `WRITE ORDERED BY app`, so that the bounds of each file and row group are narrow; copy-on-write, the
-    default. Compaction sorts.
+    """By dt, `WRITE ORDERED BY app`, so that the bounds of each file and row group are narrow; rows are distributed by
+    the hash of the day, so that each has one file and nobody samples rows for ranges first; copy-on-write, the default.
+    Compaction sorts.
     """
 
     fields = "dt"
     strategy = "sort"
 
+    def properties(self) -> Mapping[str, str]:
+        """See `_Iceberg`."""
+        return {"write.distribution-mode": "hash"}
+
     def ordered(self) -> None:
         """See `_Iceberg`."""
         self.run(f"ALTER TABLE {self.table} WRITE ORDERED BY app")
+
+
+class IcebergByDayMergeOnRead(IcebergByDay):
+    """As `iceberg-day`, but merge-on-read with version 3 of the format, whose deletion vectors make changes of a few
+    rows cheap, and later reads dearer.
+    """
+
+    mode = "merge-on-read"
+
+    def properties(self) -> Mapping[str, str]:
+        """See `_Iceberg`."""
+        return {**super().properties(), "format-version": "3"}
 
 
 class IcebergBucketCopyOnWrite(_Shared):

@@ -17,6 +17,7 @@ class Coalesce(SparkTable):
     def __init__(self, staged: Staged, place: Path) -> None:
         super().__init__(staged, place)
         coalesce.attach(self.spark, catalog="lake", warehouse=str(place / "lake"))
+        self._tables: dict[str, coalesce.Table] = {}
 
     def settings(self) -> Mapping[str, str]:
         """See `SparkTable`; none."""
@@ -40,13 +41,20 @@ class Coalesce(SparkTable):
         self.name = name
         rows = self.rows(source)
         rule = coalesce.small("app", below=self.staged.below) if "app" in by else None
-        self._table = coalesce.create(self._location, rows.schema, partition_by=list(by), rule=rule, spark=self.spark)
-        self._table.append(rows)
+        made = coalesce.create(self._location, rows.schema, partition_by=list(by), rule=rule, spark=self.spark)
+        made.append(rows)
+        self._tables[name] = made
 
     def open(self, name: str) -> None:
-        """See `Engine`."""
+        """See `Engine`; SQL needs no more than the name."""
         self.name = name
-        self._table = coalesce.open(self._location, spark=self.spark)
+
+    @property
+    def _table(self) -> coalesce.Table:
+        """The table as an object, for what is not said in SQL."""
+        if self.name not in self._tables:
+            self._tables[self.name] = coalesce.open(self._location, spark=self.spark)
+        return self._tables[self.name]
 
     def append(self, source: Path) -> None:
         """See `Engine`."""

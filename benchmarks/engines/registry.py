@@ -67,6 +67,7 @@ _ALL: Final = (
     _spark("delta-liquid", "delta", "DeltaLiquid", "delta"),
     _spark("iceberg-partitioned", "iceberg", "IcebergPartitioned", "iceberg"),
     _spark("iceberg-day", "iceberg", "IcebergByDay", "iceberg"),
+    _spark("iceberg-day-mor", "iceberg", "IcebergByDayMergeOnRead", "iceberg"),
     _spark("iceberg-bucket-cow", "iceberg", "IcebergBucketCopyOnWrite", "iceberg"),
     _spark("iceberg-bucket-mor", "iceberg", "IcebergBucketMergeOnRead", "iceberg"),
     _spark("paimon", "paimon", "Paimon", "paimon"),

@@ -3,6 +3,7 @@
 Twice: on a table that nobody looks after until the end, and on one that is compacted after every fifty appends.
 """
 
+from collections.abc import Mapping
 from statistics import median
 from typing import Final
 
@@ -19,17 +20,17 @@ def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     """Append, look, append."""
     engine = steps.engine
     steps.notes.versions(engine.versions())
-    queries = [query.filled(staged.values) for query in workload.asked(size)]
+    queries = {query.name: staged.asks(query) for query in workload.asked(size)}
     engine.create("warm", staged.warm)
-    for query in queries:
-        engine.query(query)
+    for forms in queries.values():
+        engine.query(forms[0])
     for number in range(3):
         engine.append(staged.append(number))
     _grow(steps, staged, queries, "left_alone", "")
     _grow(steps, staged, queries, "maintained", "maintained: ")
 
 
-def _grow(steps: Steps, staged: Staged, queries: list[Query], table: str, prefix: str) -> None:
+def _grow(steps: Steps, staged: Staged, queries: Mapping[str, list[Query]], table: str, prefix: str) -> None:
     engine, notes = steps.engine, steps.notes
     with steps.words_for(f"{prefix}append @{staged.appends}"):
         engine.create(table, staged.source)
@@ -61,8 +62,8 @@ def _maintain(steps: Steps, name: str) -> bool:
     return True
 
 
-def _look(steps: Steps, queries: list[Query], prefix: str, after: str) -> None:
+def _look(steps: Steps, queries: Mapping[str, list[Query]], prefix: str, after: str) -> None:
     found = steps.engine.footprint()
     steps.notes.figure(f"{prefix}files{after}", found.files, "files")
     steps.notes.figure(f"{prefix}metadata{after}", found.metadata_bytes / 1024, "KB")
-    steps.queries({f"{prefix}{query.name}{after}": query for query in queries}, rounds=_ROUNDS)
+    steps.queries({f"{prefix}{name}{after}": forms for name, forms in queries.items()}, rounds=_ROUNDS)

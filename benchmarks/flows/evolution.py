@@ -11,18 +11,18 @@ def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     """The first half by day, the change, the second half, questions; the old half is moved, and questions again."""
     engine = steps.engine
     steps.notes.versions(engine.versions())
-    queries = [query.filled(staged.values) for query in workload.asked(size)]
+    queries = {query.name: staged.asks(query) for query in workload.asked(size)}
     engine.create("warm", staged.warm, by=("dt",))
-    for query in queries:
-        engine.query(query)
+    for forms in queries.values():
+        engine.query(forms[0])
     engine.append(staged.append(0))
     steps.once("first half: write", lambda: engine.create("main", staged.source, by=("dt",)), "s")
     steps.once("change of layout", partial(engine.change_spec, "bucket(8, app)"))
     steps.each("second half: an append", [partial(engine.append, staged.append(i)) for i in range(staged.appends)])
     steps.footprint(", mixed")
-    for query in queries:
-        steps.query(query, f"{query.name}, mixed")
+    for name, forms in queries.items():
+        steps.queries({f"{name}, mixed": forms})
     if steps.once("old files to the new layout", engine.compact, "s"):
         steps.footprint(", moved")
-        for query in queries:
-            steps.query(query, f"{query.name}, moved")
+        for name, forms in queries.items():
+            steps.queries({f"{name}, moved": forms})

@@ -5,11 +5,11 @@ A step that fails, or that the engine does not have, leaves words in place of it
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from itertools import cycle
+from typing import Any, Final
 
 from benchmarks.answers import answer
 from benchmarks.engines.engine import Engine, NotOffered
@@ -119,30 +119,32 @@ class Steps:
             return True
         return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= self._seconds
 
-    def query(self, query: Query, name: str | None = None) -> None:
-        """Time a query, write down its answer and, by a run of its own, what it reads."""
-        self.queries({query.name if name is None else name: query})
-
     def queries(
         self,
-        queries: Mapping[str, Query],
+        queries: Mapping[str, Sequence[Query]],
         beside: Mapping[str, Callable[[], object]] | None = None,
         rounds: tuple[int, int] = _ROUNDS,
     ) -> None:
-        """The same of several, by the names that their figures are to have; and what takes turns with them."""
+        """Time queries, by the names that their figures are to have; and what takes turns with them.
+
+        Each has several forms, of which every round asks the next one: who has kept what the first one found does not
+        know the second. Of the first, the answer is written down and, by a run of its own, what it reads.
+        """
         self.turns.step()
         works: dict[str, Callable[[], object]] = dict(beside or {})
-        for name, query in queries.items():
+        for name, forms in queries.items():
             with self.words_for(name) as attempt:
+                for form in forms:
+                    self.engine.prepare(form.where)
                 self.engine.watch()
-                self.notes.answer(name, answer(query, self.engine.query(query)))
+                self.notes.answer(name, answer(forms[0], self.engine.query(forms[0])))
                 read = self.engine.read()
                 if read.files is not None:
                     self.notes.figure(f"{name}: files read", read.files, "files")
                 if read.bytes is not None:
                     self.notes.figure(f"{name}: bytes read", read.bytes / 1024, "KB")
             if attempt.done:
-                works[name] = partial(self.engine.query, query)
+                works[name] = rotating(self.engine.query, forms)
         self.in_turns(works, rounds=rounds)
 
     def check(self, query: Query) -> None:
@@ -158,6 +160,12 @@ class Steps:
             self.notes.figure(f"directories{after}", found.directories, "directories")
             self.notes.figure(f"data{after}", found.data_bytes / 2**20, "MB")
             self.notes.figure(f"metadata{after}", found.metadata_bytes / 1024, "KB")
+
+
+def rotating(ask: Callable[[Any], object], forms: Sequence[Any]) -> Callable[[], object]:
+    """Ask the next form each time, and after the last one the first again."""
+    following = cycle(forms)
+    return lambda: ask(next(following))
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -2,7 +2,7 @@
 cold must not be in the memory of the process that wrote it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,7 @@ from typing import Final
 
 from benchmarks.engines.engine import Engine, NotOffered
 from benchmarks.findings import MEMORY
-from benchmarks.flows.steps import Steps, seconds
+from benchmarks.flows.steps import Steps, rotating, seconds
 from benchmarks.memory import Peak
 from benchmarks.staged import Staged, Target
 from benchmarks.workload import Query, Size, Workload
@@ -19,10 +19,12 @@ MAIN: Final = "main"
 _WRITES, _ENOUGH = 13, 10.0  # a write is repeated so often, unless all of them take that many seconds
 _WARM, _SHORT = 6, 8.0  # and done so often beforehand, unless that takes longer: so long does a JVM compile
 _PLANS: Final = 7
+_LOOKS: Final = (3, 12)  # rounds of queries after changes, which have been asked often before
+_AGAIN: Final = ", asked before"
 _LIKE_IT: Final = tuple(f"again_{number}" for number in range(_WRITES - 1))
 _AGGREGATES: Final = (
     ("count", None), ("sum", "id"), ("sum", "member"),
-    ("max", "value"), ("min", "kind"), ("max", "kind"), ("max", "session"),
+    ("max", "value"), ("min", "kind"), ("max", "kind"), ("max", "session"), ("min", "ts"), ("max", "ts"),
 )  # fmt: skip
 CHECKED: Final = Query(name="checked", aggregates=_AGGREGATES)
 EVERYTHING: Final = Query(name="everything", aggregates=_AGGREGATES, by="app")
@@ -61,17 +63,19 @@ def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     steps.turns.step()
     _warm_up(engine, size, staged, queries, steps.process)
     engine.open(_used(steps))
-    warm = {"plan, warm": lambda: engine.plan(_planned(staged))} if "plan" in size.measures else {}
+    warm = _plans(engine, staged) if "plan" in size.measures else {}
     if "queries" in size.measures:
-        steps.queries({query.name: query for query in queries}, beside=warm)
+        asked = {query.name: staged.asks(query) for query in workload.asked(size)}
+        steps.queries(asked | {f"{queries[0].name}{_AGAIN}": queries[:1]}, beside=warm)
     else:
         steps.in_turns(warm, _PLANS)
     if "plan" in size.measures:
         _plan_cold(steps, staged)
     history = _History(steps)
-    _change(steps, size, staged, history)
+    if _change(steps, size, staged, history) and "queries" in size.measures:
+        _look(steps, staged, workload.asked(size), ", after changes")
     if "compact" in size.measures:
-        _compact(steps, queries, history)
+        _compact(steps, staged, workload.asked(size), history)
     if "append" in size.measures:
         sources = [staged.change("merge-day", number) for number in range(size.repeats + 1)]
         done = steps.each("append of 1,000 rows", [partial(engine.append, source) for source in sources])
@@ -116,17 +120,26 @@ def _plan_cold(steps: Steps, staged: Staged) -> None:
 
     def first(name: str) -> None:
         steps.engine.open(name)
-        steps.engine.plan(_planned(staged))
+        steps.engine.plan(planned)
 
-    used = _used(steps)
+    used, planned = _used(steps), _planned(staged.values)
+    steps.engine.prepare(planned)
     for name in _LIKE_IT:
         if name != used and (steps.engine.place / f"{name}.written").exists():
             steps.once("plan, cold", partial(first, name))
     steps.engine.open(used)
 
 
-def _planned(staged: Staged) -> str:
-    return "dt = {day} AND app = {small}".format_map(dict(staged.values))
+def _plans(engine: Engine, staged: Staged) -> dict[str, Callable[[], object]]:
+    """Plans of conditions that nobody has asked before, and of one that was."""
+    forms = list(dict.fromkeys(_planned(values) for values in (staged.values, *staged.others)))
+    for form in forms:
+        engine.prepare(form)
+    return {"plan, warm": rotating(engine.plan, forms), f"plan, warm{_AGAIN}": partial(engine.plan, forms[0])}
+
+
+def _planned(values: Mapping[str, str]) -> str:
+    return "dt = {day} AND app = {small}".format_map(dict(values))
 
 
 class _History:
@@ -143,8 +156,12 @@ class _History:
             self._steps.check(replace(EVERYTHING, name=f"everything after {', '.join(self._done)}"))
 
 
-def _change(steps: Steps, size: Size, staged: Staged, history: _History) -> None:
-    """Changes of each kind, every one on a tenant or rows of its own, and what is there afterwards."""
+def _change(steps: Steps, size: Size, staged: Staged, history: _History) -> bool:
+    """Changes of each kind, every one on a tenant or rows of its own, and what is there afterwards.
+
+    Whether there was any.
+    """
+    changed = False
     for kind, (name, change) in _changes(steps.engine, staged).items():
         if kind in size.measures:
             targets = staged.changes.get(kind, staged.changes["merge"])
@@ -153,7 +170,11 @@ def _change(steps: Steps, size: Size, staged: Staged, history: _History) -> None
                 apps = ", ".join(f"'{target.app}'" for target in targets[:2])
                 where = staged.values["merged"] if kind == "merge-day" else f"app IN ({apps})"
                 steps.check(replace(CHECKED, name=f"after {name}", where=where))
+                if kind == "merge-day":
+                    steps.check(replace(CHECKED, name=f"rows it updates, after {name}", where=staged.values["updated"]))
             history.goes_on(kind, done)
+            changed = changed or done > 0
+    return changed
 
 
 def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[int, Target], object]]]:
@@ -174,11 +195,17 @@ def _changes(engine: Engine, staged: Staged) -> dict[str, tuple[str, Callable[[i
     }
 
 
-def _compact(steps: Steps, queries: list[Query], history: _History) -> None:
+def _compact(steps: Steps, staged: Staged, queries: list[Query], history: _History) -> None:
     if steps.once("compaction", steps.engine.compact, "s"):
         history.goes_on("compaction", 1)
         steps.footprint(", compacted")
-        steps.query(queries[0], f"{queries[0].name}, compacted")
+        _look(steps, staged, queries, ", compacted")
+
+
+def _look(steps: Steps, staged: Staged, queries: list[Query], after: str) -> None:
+    """What has been put off when rows were changed is paid for here: the first query again, and one of everything."""
+    looked = [queries[0], *(query for query in queries[1:] if query.where is None and query.by is not None)]
+    steps.queries({f"{query.name}{after}": staged.asks(query) for query in looked}, rounds=_LOOKS)
 
 
 def _rename(steps: Steps, queries: list[Query]) -> None:

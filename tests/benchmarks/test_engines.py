@@ -5,8 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from benchmarks.engines.arrow_dataset import ArrowDataset
 from benchmarks.engines.conditions import aggregated, expression
-from benchmarks.engines.engine import NotOffered, measured
+from benchmarks.engines.engine import NotOffered, Rows, measured
 from benchmarks.engines.registry import ENTRIES
 from benchmarks.findings import Findings, Notebook
 from benchmarks.flows.steps import Steps
@@ -132,6 +133,25 @@ def test_processes_share_the_time_for_which_a_query_is_repeated(
         found = Findings()
         found.take(tmp_path / f"notes-{processes}")
         assert len(found.figures["query"]) == times
+
+
+def test_each_round_asks_the_next_form_of_a_query(tmp_path: Path) -> None:
+    """Whoever keeps what the first one found does not know the second; of the first, the answer is written down."""
+    asked: list[str | None] = []
+
+    class Asked(ArrowDataset):
+        def query(self, query: Query) -> Rows:
+            asked.append(query.where)
+            return [[1]]
+
+    forms = [Query(name="q", where=f"app = '{app}'", aggregates=(("count", None),)) for app in "abc"]
+    engine = Asked.__new__(Asked)
+    Steps(engine, Notebook(tmp_path / "notes"), SIZE).queries({"q": forms}, rounds=(1, 4))
+    assert [str(where)[-2] for where in asked] == ["a", *"abcab"]
+    found = Findings()
+    found.take(tmp_path / "notes")
+    assert found.answers.keys() == {"q"}
+    assert len(found.figures["q"]) == 4
 
 
 def test_queries_take_turns_and_one_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -149,6 +149,20 @@ def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     with pytest.raises(Refused, match=r"bytes.json is not the outcome of a run"):
         load(tmp_path / "bytes.json")
+    good = outcome(coalesce=findings(write=1))
+    for name, bad, said in (
+        ("workload", replace(good, workload="nope"), "a workload that there is not: 'nope'"),
+        ("rows", replace(good, rows="x"), "rows is 'x'"),  # type: ignore[arg-type]
+        ("machine", replace(good, machine={}), "machine has no cores"),
+        ("begun", replace(good, begun={"at": "now"}), "begun has no load"),
+    ):
+        bad.save(tmp_path / f"{name}.json")
+        with pytest.raises(Refused, match=said):
+            load(tmp_path / f"{name}.json")
+    outcome(coalesce=findings(write=1.5)).save(tmp_path / "text.json")
+    (tmp_path / "text.json").write_text((tmp_path / "text.json").read_text().replace("1.5", '"much"'))
+    with pytest.raises(Refused, match=r"text.json is not the outcome of a run"):
+        load(tmp_path / "text.json")
     outcome(spork=findings(write=1)).save(tmp_path / "spork.json")
     with pytest.raises(Refused, match="an engine that there is not: spork"):
         load(tmp_path / "spork.json")
@@ -165,6 +179,33 @@ def test_two_runs_are_compared_by_their_ratios() -> None:
         compared(one, replace(other, size="2m"), 0.2)
     with pytest.raises(Refused, match="no engine and figure in common"):
         compared(one, outcome(coalesce=findings(write=1), hudi=findings(write=1)), 0.2)
+
+
+def test_what_only_one_run_has_is_no_agreement() -> None:
+    """An engine that failed in the second run, a figure that is gone, nothing beside something, another unit."""
+    one = outcome(coalesce=findings(write=10, plan=1), hive=findings(write=20, plan=5), hudi=findings(plan=5))
+    other = outcome(coalesce=findings(write=10, plan=1), hive=findings(write=0), hudi=Findings(unavailable="gone"))
+    for first, second, has in ((one, other, "first"), (other, one, "second")):
+        _, apart = compared(first, second, 0.2)
+        assert {text for text in apart if "only" in text} == {
+            f"hive, plan: only the {has} has it",
+            f"hudi, plan: only the {has} has it",
+        }
+        assert len(apart) == 3
+    other.engines["hive"].units["write"] = "s"
+    with pytest.raises(Refused, match="write of hive is in s, and ours is in ms"):
+        compared(one, other, 0.2)
+
+
+def test_what_was_seldom_repeated_or_answered_by_one_alone_is_said() -> None:
+    """Below the table: luck has a part in it, and nobody has checked it."""
+    ours, theirs = findings(write=1, plan=1), findings(write=2, plan=2)
+    ours.figures["plan"], theirs.figures["plan"] = [1.0] * 9, [2.0] * 4
+    ours.answers = {"q": Answer(1, "a"), "after ×2": Answer(1, "b")}
+    theirs.answers = {"q": Answer(1, "a")}
+    text = markdown(outcome(coalesce=ours, hive=theirs))
+    assert "**Seldom repeated**: write (1)." in text
+    assert "1 more had one answer only, and so none to compare with: after ×2 (coalesce)." in text
 
 
 def test_every_hundredth_append_is_in_the_table() -> None:
@@ -207,3 +248,5 @@ def test_pictures_are_drawn_of_what_there_is(tmp_path: Path) -> None:
     both.save(tmp_path / "saas-events-quick.json")
     assert draw_all([tmp_path / "saas-events-quick.json"], tmp_path / "out") == [tmp_path / "out/saas-events-quick.png"]
     assert (tmp_path / "out/saas-events-quick.png").stat().st_size > 0
+    outcome(coalesce=findings(write=10)).save(tmp_path / "alone.json")
+    assert main(["plot", str(tmp_path / "alone.json"), "--out", str(tmp_path / "out")]) == 2

@@ -16,6 +16,8 @@ from benchmarks.outcome import load
         (["plot", "one.json"], "there is no file one.json"),
         (["run", "saas-events", "--engines", "coalesce"], "say with --out where to"),
         (["run", "saas-events", "--out", "."], "is a directory"),
+        (["run", "saas-events", "--out", f"{__file__}/out.json"], "cannot be made a directory"),
+        (["run", "saas-events", "--out", "/proc/out.json"], "cannot be written"),
         (["run", "saas-events", "--directory", __file__], "cannot be made a directory"),
         (["plot", "--out", __file__], "cannot be made a directory"),
     ],

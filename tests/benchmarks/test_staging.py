@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.staged import Staged
 from benchmarks.staging import stage
-from benchmarks.workload import Refused, Workload, parse
+from benchmarks.workload import Query, Refused, Workload, parse
 
 
 def small(**changes: Any) -> Workload:
@@ -50,6 +50,21 @@ def test_tenants_are_chosen_by_counting(tmp_path: Path) -> None:
     ordered = sorted(counts.values(), reverse=True)
     assert counts[staged.values["small"].strip("'")] == ordered[len(ordered) // 2]
     assert staged.partitions == len({(row["dt"], row["app"]) for row in rows(staged.source)})
+
+
+def test_every_round_asks_what_was_not_asked_before(tmp_path: Path) -> None:
+    """Other days, and small tenants that have rows then and are not changed; what names neither is asked as it is."""
+    staged = stage(small(tenants=600, rows=20_000), None, tmp_path / "staged")
+    forms = staged.asks(Query(name="q", where="dt = {day} AND app = {small}"))
+    assert len(forms) == len(staged.others) + 1 == 72
+    there = {(str(row["dt"]), row["app"]) for row in rows(staged.source)}
+    changed = {target.app for targets in staged.changes.values() for target in targets}
+    for form in forms:
+        day, app = [part.partition(" = ")[2] for part in str(form.where).split(" AND ")]
+        assert (day.removeprefix("DATE ").strip("'"), app.strip("'")) in there
+        assert app.strip("'") not in changed
+    assert len(staged.asks(Query(name="one day", where="dt = {day}"))) == 2
+    assert len(staged.asks(Query(name="everything"))) == 1
 
 
 def test_nobody_is_changed_twice(tmp_path: Path) -> None:
