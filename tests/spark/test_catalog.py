@@ -63,6 +63,16 @@ def test_a_catalog_belongs_to_its_session(lake: Lake, tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_one_name_in_two_sessions(lake: Lake, tmp_path: Path) -> None:
+    """Each has a warehouse of its own by it, also where another session is the active one."""
+    other = lake.spark.newSession()
+    coalesce.attach(other, catalog="lake", warehouse=tmp_path / "own")
+    assert lake.spark.table("lake.db.events").count() == 3
+    other.sql("CREATE TABLE lake.mine (k BIGINT)")
+    assert [row.tableName for row in other.sql("SHOW TABLES IN lake").collect()] == ["mine"]
+    assert lake.spark.table("lake.db.events").count() == 3
+
+
 def test_two_catalogs(lake: Lake, tmp_path: Path) -> None:
     """Tables of the same name in two catalogs are two tables, also in one query."""
     coalesce.attach(lake.spark, catalog="pond", warehouse=tmp_path)

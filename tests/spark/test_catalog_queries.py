@@ -1,12 +1,16 @@
 """Queries on a catalog's tables: versions of the past, metadata tables, procedures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import PySparkException
 
+import coalesce
+from coalesce.spark.catalog import answers
+from coalesce.spark.source import versions
 from tests.spark.lakes import Lake, attached, events
 from tests.support.settings import TIME_ZONE, changed
 
@@ -54,6 +58,40 @@ def test_rows_are_changed_through_the_same_relation(lake: Lake) -> None:
         analyzed = session.sessionState().executePlan(plan, skip).analyzed().toString()
         assert "Relation lake.db.events" in analyzed, statement
         assert "RelationV2" not in analyzed, statement
+
+
+@pytest.mark.parametrize("form", ["SELECT ({}), ({})", "SELECT * FROM ({}) CROSS JOIN ({})"])
+@pytest.mark.parametrize(("first", "second"), list(permutations(("lake.db.twice", "twin.db.twice", "path"), 2)))
+def test_a_query_reads_one_version_by_whichever_names(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, first: str, second: str, form: str
+) -> None:
+    """Two catalogs, or a catalog and a path: what is committed between two look-ups is seen by neither."""
+    coalesce.attach(lake.spark, catalog="twin", warehouse=lake.root)
+    events(lake, "db.twice")
+    table, due = lake.table("db/twice"), [1]
+    path = f"coalesce.`{table.location}`"
+
+    def and_then_a_commit(look_up: Callable[..., object]) -> Callable[..., object]:
+        def looked_up(*arguments: object, **options: object) -> object:
+            found = look_up(*arguments, **options)
+            if due:
+                due.pop()
+                table.delete("k = 2")
+            return found
+
+        return looked_up
+
+    monkeypatch.setitem(answers._ANSWERS, "load", and_then_a_commit(answers._ANSWERS["load"]))
+    monkeypatch.setattr(versions, "resolve", and_then_a_commit(versions.resolve))
+    try:
+        counts = [f"SELECT count(k) FROM {path if name == 'path' else name}" for name in (first, second)]
+        (row,) = lake.spark.sql(form.format(*counts)).collect()
+        assert not due
+        assert row[0] == row[1]
+    finally:
+        lake.sql("DROP TABLE lake.db.twice")
+        for setting in ("", ".warehouse"):
+            lake.spark.conf.unset(f"spark.sql.catalog.twin{setting}")
 
 
 def test_version_as_of(lake: Lake) -> None:

@@ -21,7 +21,7 @@ from coalesce.spark.commands.create import described
 from coalesce.spark.commands.save import created
 from coalesce.spark.jvm.hadoop import Hadoop
 from coalesce.spark.source.queries import describe
-from coalesce.spark.source.versions import remember, storage_at
+from coalesce.spark.source.versions import recall, remember, storage_at
 from coalesce.spark.translate.options import read_options
 from coalesce.storage.base import Storage
 from coalesce.table.engine import Engines
@@ -61,7 +61,12 @@ def _load(question: Question, warehouse: Warehouse, spark: SparkSession) -> Answ
     found = warehouse.find(parts)
     if found is not None and found[1] is Kind.TABLE:
         storage = storage_at(found[0], spark)
-        table = _opened(question, storage)
+        seen = question.get("seen", {}).get(found[0])
+        if seen is None or _travels(question):
+            table = _opened(question, storage)
+        else:  # the query has looked it up before, by another name: it reads one version, whatever was committed since
+            number, key = seen
+            table = Table(storage, Engines(ArrowEngine()), version=recall(key, found[0], number).version)
         # What is named by a tag or a time is read at the version that it means now, through the whole query.
         version = str(table.version) if _travels(question) else None
         remembered = remember(storage, table.state)

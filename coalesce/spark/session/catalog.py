@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from coalesce.arguments import check_text, shown
 from coalesce.errors import InvalidArgument
 from coalesce.spark.catalog.warehouse import directory_of, made_directory
+from coalesce.spark.jvm.unseen import unseen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +35,10 @@ def register(spark: "SparkSession", catalog: object, warehouse: str | os.PathLik
         spark.sparkContext._jvm.coalesce.spark.Warehouse.forget(java, name)  # type: ignore[union-attr]  # it is attached
     spark.conf.set(setting, CLASS)
     spark.conf.set(f"{setting}.warehouse", root)
-    loaded = java.sessionState().catalogManager().catalog(name)
+    with unseen():
+        jvm: Any = spark.sparkContext._jvm
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java)  # whose settings say what a catalog is
+        loaded = java.sessionState().catalogManager().catalog(name)
     if loaded.getClass().getName() != CLASS or loaded.root() != root:
         for each in (setting, f"{setting}.warehouse"):
             spark.conf.unset(each)

@@ -1,7 +1,9 @@
 package coalesce.spark;
 
 import java.lang.ref.WeakReference;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
@@ -156,6 +158,19 @@ public class NativeSource
     if (newest != null && Callers.include(ANALYSES)) {
       newest().put(location(table), new Object[] {newest, key, described});
     }
+  }
+
+  /** The numbers of the versions that this query has looked up by now, by table: whatever names one of these reads it. */
+  static Map seen() {
+    HashMap numbers = new HashMap();
+    if (Callers.include(ANALYSES)) {
+      Iterator tables = newest().entrySet().iterator();
+      while (tables.hasNext()) {
+        Map.Entry table = (Map.Entry) tables.next();
+        numbers.put(table.getKey(), Arrays.asList((Object[]) table.getValue()).subList(0, 2));
+      }
+    }
+    return numbers;
   }
 
   /**

@@ -123,6 +123,7 @@ public class Warehouse implements StagingTableCatalog, SupportsNamespaces, Proce
 
   private Table read(Identifier ident, Map question) throws NoSuchTableException {
     question.put("reads", Boolean.valueOf(Callers.include(READS)));
+    question.put("seen", NativeSource.seen());
     Map found = table(ident, question);
     NativeSource.saw((String) found.get("location"), found.get("newest"), found.get("key"), found.get("reads"));
     return found.containsKey("metadata")
