@@ -5,7 +5,7 @@ A step that fails, or that the engine does not have, leaves words in place of it
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -124,11 +124,13 @@ class Steps:
         queries: Mapping[str, Sequence[Query]],
         beside: Mapping[str, Callable[[], object]] | None = None,
         rounds: tuple[int, int] = _ROUNDS,
+        own: Collection[str] = (),
     ) -> None:
         """Time queries, by the names that their figures are to have; and what takes turns with them.
 
         Each has several forms, of which every round asks the next one: who has kept what the first one found does not
-        know the second. Of the first, the answer is written down and, by a run of its own, what it reads.
+        know the second. Of the first, the answer is written down and, by a run of its own, what it reads. Answers to
+        its `own` questions each engine has for itself: they depend on what it has been able to do.
         """
         self.turns.step()
         works: dict[str, Callable[[], object]] = dict(beside or {})
@@ -137,7 +139,9 @@ class Steps:
                 for form in forms:
                     self.engine.prepare(form.where)
                 self.engine.watch()
-                self.notes.answer(name, answer(forms[0], self.engine.query(forms[0])))
+                given = answer(forms[0], self.engine.query(forms[0]))
+                if name not in own:
+                    self.notes.answer(name, given)
                 read = self.engine.read()
                 if read.files is not None:
                     self.notes.figure(f"{name}: files read", read.files, "files")

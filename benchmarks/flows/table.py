@@ -205,7 +205,8 @@ def _compact(steps: Steps, staged: Staged, queries: list[Query], history: _Histo
 def _look(steps: Steps, staged: Staged, queries: list[Query], after: str) -> None:
     """What has been put off when rows were changed is paid for here: the first query again, and one of everything."""
     looked = [queries[0], *(query for query in queries[1:] if query.where is None and query.by is not None)]
-    steps.queries({f"{query.name}{after}": staged.asks(query) for query in looked}, rounds=_LOOKS)
+    own = [f"{query.name}{after}" for query in looked if query.where is None]
+    steps.queries({f"{query.name}{after}": staged.asks(query) for query in looked}, rounds=_LOOKS, own=own)
 
 
 def _rename(steps: Steps, queries: list[Query]) -> None:

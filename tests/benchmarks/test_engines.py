@@ -147,6 +147,11 @@ def test_each_round_asks_the_next_form_of_a_query(tmp_path: Path) -> None:
     forms = [Query(name="q", where=f"app = '{app}'", aggregates=(("count", None),)) for app in "abc"]
     engine = Asked.__new__(Asked)
     Steps(engine, Notebook(tmp_path / "notes"), SIZE).queries({"q": forms}, rounds=(1, 4))
+    Steps(engine, Notebook(tmp_path / "other"), SIZE).queries({"q": forms}, rounds=(0, 0), own=["q"])
+    other = Findings()
+    other.take(tmp_path / "other")
+    assert other.answers == {}
+    assert asked.pop() == forms[0].where
     assert [str(where)[-2] for where in asked] == ["a", *"abcab"]
     found = Findings()
     found.take(tmp_path / "notes")
