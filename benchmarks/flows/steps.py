@@ -114,7 +114,7 @@ class Steps:
     def _goes_on(self, number: int, least: int, warming: float, measured: float) -> bool:
         """Whether something is done in a round, by what it has taken so far; those before round 0 warm up."""
         if number < 0:
-            return warming == 0 or warming < _SHORT
+            return warming == 0 or warming < min(_SHORT, self._seconds)
         if number == 0:
             return True
         return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= self._seconds

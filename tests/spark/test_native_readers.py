@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -125,16 +125,48 @@ def test_a_reader_is_made_anew_for_other_settings_of_hadoop(spark: "SparkSession
     assert _numbers(spark, "k = 3") == [3]
 
 
-def test_a_reader_is_made_anew_for_another_time_zone_of_the_machine(spark: "SparkSession") -> None:
-    """A session that was told no time zone goes by the machine's, which no setting of it tells."""
-    zones = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
-    before = zones.getDefault()
+def _kept(spark: "SparkSession") -> Any:
+    """The readers that are kept in the JVM."""
     scan = spark.table(f"{WAREHOUSE}.events")._jdf.queryExecution().optimizedPlan().collectLeaves().head()
     field = scan.relation().getClass().getClassLoader().loadClass("coalesce.spark.Readers").getDeclaredField("KEPT")
     field.setAccessible(True)
-    kept = field.get(None)
+    return field.get(None)
+
+
+def test_a_reader_is_copied_for_other_filters(spark: "SparkSession") -> None:
+    """Hadoop's settings go to the executors once; each scan still skips row groups by its own filters."""
+    kept = _kept(spark)
     kept.clear()
-    counts = []
+    for number in (1, 2, 3, 4, 5):
+        assert _numbers(spark, f"k = {number}") == [number] * (number < 5)
+        assert _numbers(spark, f"k = {number} AND app = 'a'") == [number] * (number < 3)
+    (made,) = list(kept.values())
+    form = made.getClass().getDeclaredField("form")
+    form.setAccessible(True)
+    assert form.get(made) is not None  # this Spark's readers can be taken apart
+
+
+def test_a_reader_that_cannot_be_copied_is_made_for_each_scan(spark: "SparkSession") -> None:
+    """Where a Spark makes its readers otherwise, so that no filters are found in them."""
+    kept = _kept(spark)
+    kept.clear()
+    assert _numbers(spark, "k = 1") == [1]
+    (made,) = list(kept.values())
+    place = made.getClass().getDeclaredField("form")
+    place.setAccessible(True)
+    place.set(made, None)
+    try:
+        assert _numbers(spark, "k = 2") == [2]
+        assert _numbers(spark, "k > 2 AND x > 1") == [4]
+    finally:
+        kept.clear()
+
+
+def test_a_reader_is_made_anew_for_another_time_zone_of_the_machine(spark: "SparkSession") -> None:
+    """A session that was told no time zone goes by the machine's, which no setting of it tells."""
+    zones = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before, kept, counts = zones.getDefault(), _kept(spark), []
+    kept.clear()
     try:
         for zone in ("UTC", "Asia/Kolkata", "UTC"):
             zones.setDefault(zones.getTimeZone(zone))
