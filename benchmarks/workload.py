@@ -24,6 +24,7 @@ MEASURES: Final = (
     "memory",
     "plan",
     "queries",
+    "again",
     "overwrite",
     "delete-tenant",
     "merge",

@@ -17,7 +17,7 @@ from benchmarks.findings import Notebook
 from benchmarks.turns import Turns
 from benchmarks.workload import Query, Size
 
-_ENOUGH: Final = 20.0  # seconds, after which nothing is repeated any more
+_ENOUGH: Final = 20.0  # seconds, in all processes together, after which nothing is repeated any more
 # What is short is repeated so often, first to warm up, since so long does a JVM compile what it runs, and then by the
 # clock; as long as all of it takes no more than so many seconds, by the clock those that the workload says.
 _ROUNDS, _SHORT = (12, 60), 2.0
@@ -45,6 +45,7 @@ class Steps:
         self.turns = Turns() if turns is None else turns
         self.process = process
         self._seconds = size.seconds / size.processes
+        self._enough = _ENOUGH / size.processes
 
     @contextmanager
     def words_for(self, name: str) -> Iterator["Attempt"]:
@@ -83,7 +84,7 @@ class Steps:
                 self.notes.figure(name, took * 1e3, "ms")
                 spent += took
                 done += 1
-                if spent > _ENOUGH:
+                if spent > self._enough:
                     break
         return done
 
@@ -117,7 +118,7 @@ class Steps:
             return warming == 0 or warming < min(_SHORT, self._seconds)
         if number == 0:
             return True
-        return warming + measured <= _ENOUGH if number < max(self.repeats, least) else measured <= self._seconds
+        return warming + measured <= self._enough if number < max(self.repeats, least) else measured <= self._seconds
 
     def queries(
         self,
