@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.workload import Query
@@ -27,6 +28,8 @@ def answer(query: Query, rows: Sequence[Sequence[Any]]) -> Answer:
 def _text(value: Any) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, datetime):  # without a zone it is the machine's, as Spark hands it to Python
+        return value.astimezone(UTC).isoformat()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,15 @@ def test_an_answer_does_not_depend_on_order_or_on_how_numbers_are_shown() -> Non
     assert one.rows == 3
     assert one != answer(COUNTED, [("a", 2, 11), ("b", 1, 5)])
     assert one != answer(COUNTED, [("a", 2, 10), (None, 1, 5)])
+
+
+def test_a_time_is_the_same_with_and_without_its_zone() -> None:
+    """Spark hands times to Python in the machine's zone, and names none; others name theirs."""
+    time = datetime(2026, 5, 17, 12, 30, tzinfo=UTC)
+    local = time.astimezone().replace(tzinfo=None)
+    elsewhere = time.astimezone(timezone(timedelta(hours=5)))
+    assert len({answer(COUNTED, [("a", 1, value)]) for value in (time, local, elsewhere)}) == 1
+    assert answer(COUNTED, [("a", 1, time)]) != answer(COUNTED, [("a", 1, time + timedelta(microseconds=1))])
 
 
 def test_who_differs_is_named() -> None:
