@@ -247,8 +247,6 @@ def estimate(question: Question, evaluator: Any) -> str:
     if plan.file_count <= _AT_ONCE:
         _listed.put(question["scan"], Outline.of(plan))
         answer["files"] = list_files(plan, found.constants, part)
-        if part is None:  # whoever runs it will ask what it is called
-            answer["description"] = _description(plan)
     answer["plain"] = is_plain(plan.predicate)
     text = json.dumps(answer)
     if answer["plain"]:
