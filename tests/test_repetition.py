@@ -16,7 +16,7 @@ LINES = 8
 
 # Files in which a shape may repeat itself, and why.
 EXCUSED = {
-    "MappedParquet.java": "Spark's filters are classes of their own, and none can be copied under another name",
+    "StoredNames.java": "Spark's filters are classes of their own, and none can be copied under another name",
     "builder.py": "a method for each function that terms have: its name, and a sentence about it",
 }
 

@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         name="spark filters: at least is more than",
-        file="coalesce/spark/source/java/MappedParquet.java",
+        file="coalesce/spark/source/java/StoredNames.java",
         old="new GreaterThanOrEqual(name, ",
         new="new GreaterThan(name, ",
         tests=("tests/spark/test_native_evolution.py::test_bounds_of_renamed_columns_are_compared_exactly",),

@@ -147,7 +147,6 @@ def by_reading(spark: "SparkSession", query: str) -> list[tuple[object, ...]]:
         "SELECT 1 / count(*), CAST(count(*) AS STRING) FROM ours",
         "SELECT count(*) AS n FROM ours HAVING n > 5",
         "SELECT count(*) AS n FROM ours HAVING n < 5",
-        "SELECT 'all', count(*) FROM ours UNION ALL SELECT 'B', count(*) FROM ours WHERE app = 'B' ORDER BY 1",
         "SELECT (SELECT count(*) FROM ours) - (SELECT count(*) FROM ours WHERE app = 'B')",
         "SELECT id, id IN (SELECT count(*) FROM ours WHERE app = 'A') FROM range(2) ORDER BY id",
         "SELECT id, n FROM range(2), LATERAL (SELECT count(*) AS n FROM ours WHERE app = 'B') ORDER BY id",
@@ -158,6 +157,15 @@ def test_from_metadata(spark: "SparkSession", query: str) -> None:
     """Counts of rows, alone, in expressions and in subqueries, are known without a scan."""
     frame = spark.sql(query)
     assert is_answered(frame)
+    assert [tuple(row) for row in frame.collect()] == by_reading(spark, query)
+
+
+@pytest.mark.usefixtures("ours")
+def test_counts_side_by_side(spark: "SparkSession") -> None:
+    """Later releases of Spark make one scan of two before anybody is asked: the answer is the same."""
+    query = "SELECT 'all', count(*) FROM ours UNION ALL SELECT 'B', count(*) FROM ours WHERE app = 'B' ORDER BY 1"
+    frame = spark.sql(query)
+    assert is_answered(frame) is spark.version.startswith("4.1.")
     assert [tuple(row) for row in frame.collect()] == by_reading(spark, query)
 
 

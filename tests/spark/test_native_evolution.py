@@ -10,6 +10,7 @@ import pytest
 
 import coalesce
 from tests.spark.events import make_events, rows
+from tests.support.settings import changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,3 +154,68 @@ def test_bounds_of_renamed_columns_are_compared_exactly(spark: "SparkSession", t
     found = {where: sorted(row.m for row in frame.where(f"({where}) AND p > 0").collect()) for where in expected}
     assert found == expected
     assert [row.p for row in frame.where("m IS NULL").collect()] == [4]
+
+
+ODD_NAMES = [
+    "größe", "r-x", "123", "a`b", "a ", " a", "a\n", "a--b", "a/*b*/", "a.b", "select", "`a`", "`x y`",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_filters_find_columns_of_odd_names(spark: "SparkSession", tmp_path: Path, name: str, renamed: bool) -> None:
+    """Beside columns whose names are nearly the same, hold less, and have no NaN."""
+    ones = pa.array([1.0] * 20)
+    hundreds = pa.array([100.0] * 19 + [float("nan")])
+    rows = pa.table({"p": [i % 4 for i in range(20)], "a": ones, "x y": ones, name: hundreds, "z": ones})
+    table = coalesce.create(tmp_path / "t", rows.schema, partition_by=["p"], rule=coalesce.small("p"))
+    table.append(rows)
+    if renamed:
+        table.rename_column("z", "other")
+    frame, quoted = load(spark, tmp_path / "t"), f"`{name.replace('`', '``')}`"
+    expected = {
+        "{} = 100": 19,
+        "{} > 50": 20,
+        "{} IN (100, 101)": 19,
+        "NOT ({} <= 100)": 1,
+        "{} = 1": 0,
+        "{} IS NULL": 0,
+    }
+    found = {where: len(frame.where(f"{where.format(quoted)} AND p >= 0").collect()) for where in expected}
+    assert found == expected
+    spark.sql(f"DELETE FROM coalesce.`{tmp_path}/t` WHERE {quoted} > 100 AND p >= 0")
+    assert table.refresh().count() == 19
+
+
+def test_names_in_filters_are_not_quoted_whatever_a_setting_lists(spark: "SparkSession", tmp_path: Path) -> None:
+    """Spark quotes them for the sources of a list; ours cannot be put on it."""
+    rows = pa.table({"p": [1, 2], "x y": [5, 6], "z": [0, 0]})
+    table = coalesce.create(tmp_path / "t", rows.schema, partition_by=["p"], rule=coalesce.small("p"))
+    table.append(rows)
+    table.rename_column("z", "other")
+    listed = {"spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "parquet,coalesce,orc"}
+    with changed(spark, listed):
+        assert [row.p for row in load(spark, tmp_path / "t").where("`x y` > 5").collect()] == [2]
+
+
+@pytest.mark.parametrize("batches", ["true", "false"])
+@pytest.mark.parametrize("prunes", ["true", "false"])
+def test_defaults_are_shown_whatever_reader_there_is(
+    spark: "SparkSession", tmp_path: Path, batches: str, prunes: str
+) -> None:
+    """Spark's own tables lose theirs row by row in a session that prunes nothing inside columns."""
+    table = make_events(tmp_path / "events", writes=1)
+    table.add_column("n", "int32", default=7)
+    names = {
+        "spark.sql.parquet.enableVectorizedReader": batches,
+        "spark.sql.optimizer.nestedSchemaPruning.enabled": prunes,
+    }
+    with changed(spark, names):
+        frame = load(spark, tmp_path / "events")
+        assert {row.n for row in frame.select("n").collect()} == {7}
+        assert len(frame.where("n = 7").collect()) == frame.where("n = 7").count() == 150
+    table.add_column("raw", "binary", default=b"\x00z")
+    with changed(spark, names):
+        frame = load(spark, tmp_path / "events")
+        assert {(row.n, bytes(row.raw)) for row in frame.select("n", "raw").collect()} == {(7, b"\x00z")}
+        assert len(frame.where("n = 7").collect()) == 150

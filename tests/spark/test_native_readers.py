@@ -143,7 +143,8 @@ def test_a_reader_is_copied_for_other_filters(spark: "SparkSession") -> None:
     (made,) = list(kept.values())
     form = made.getClass().getDeclaredField("form")
     form.setAccessible(True)
-    assert form.get(made) is not None  # this Spark's readers can be taken apart
+    # Those of later releases cannot be taken apart: there, a reader is made for each scan.
+    assert (form.get(made) is not None) is spark.version.startswith("4.1.")
 
 
 def test_a_reader_that_cannot_be_copied_is_made_for_each_scan(spark: "SparkSession") -> None:

@@ -153,10 +153,11 @@ public class CoalesceRelation extends HadoopFsRelation implements InsertableRela
 
   /**
    * What stands after "FileScan" in explain(), and after "Scan" in the SQL tab. Of each scan that it plans, Spark also asks
-   * whether it is one of "parquet" or "orc": for that nobody has to be asked what the filters leave.
+   * whether it is one of "parquet" or "orc", or what else a setting lists, to quote names in filters: to that it is
+   * none, whatever the setting, so that names are always as they are (see `StoredNames`).
    */
   public String toString() {
     PlannedFiles files = files();
-    return files == null || Callers.include(COMPARES) ? "coalesce" : "coalesce " + files.description();
+    return Callers.include(COMPARES) ? "" : files == null ? "coalesce" : "coalesce " + files.description();
   }
 }

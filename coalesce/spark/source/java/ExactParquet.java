@@ -66,8 +66,13 @@ public class ExactParquet extends ParquetFileFormat {
     return asked;
   }
 
+  /** What a column is called in the files; null if it is not the table's. */
+  String stored(String column) {
+    return column;
+  }
+
   /** The filters that are safe to skip row groups by. Spark checks all of them in the rows. */
-  Seq pushed(Seq filters) {
-    return new Pushed(files).exact(filters);
+  private Seq pushed(Seq filters) {
+    return new StoredNames(this).in(new Pushed(files).exact(filters));
   }
 }

@@ -13,7 +13,6 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -241,18 +240,13 @@ public class PlannedFiles implements FileIndex {
     return (String[]) paths.toArray(new String[paths.size()]);
   }
 
-  /** The floating-point columns that hold no NaN in these files, as filters name them. */
+  /** The floating-point columns that hold no NaN in these files. */
   public Set columnsWithoutNan() {
     Map question = question("floats", filters);
     if (estimate != null) {
       question.put("scan", estimate.get("scan"));
     }
-    List names = (List) Bridge.read(Bridge.ask(question, new Evaluator(filters))).get("withoutNan");
-    HashSet quoted = new HashSet();
-    for (int i = 0; i < names.size(); i++) {
-      quoted.add(QuotingUtils.quoteIfNeeded((String) names.get(i)));
-    }
-    return quoted;
+    return new HashSet((List) Bridge.read(Bridge.ask(question, new Evaluator(filters))).get("withoutNan"));
   }
 
   /** A version never changes. */
