@@ -16,7 +16,7 @@ from benchmarks.staged import Staged, Target
 from benchmarks.workload import Query, Size, Workload
 
 MAIN: Final = "main"
-_WRITES, _ENOUGH = 10, 10.0  # a write is repeated so often, unless all of them take that many seconds
+_WRITES, _ENOUGH = 13, 10.0  # a write is repeated so often, unless all of them take that many seconds
 _WARM, _SHORT = 5, 8.0  # and done so often beforehand, unless that takes longer: so long does a JVM compile
 _PLANS, _COLD = 7, 6
 _LOOKS: Final = (2, 8)  # rounds of queries after changes, which have been asked often before

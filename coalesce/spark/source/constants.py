@@ -13,7 +13,8 @@ number say which further columns its entries know. Above those bits stands how t
 told apart: 1, if they are known to lie in the order of tuples, by their places; else, by the columns of the spec of the
 files, that spec and three more. No other file's reader has to look at either. Only where rows are counted, which costs
 a file without dead ones nothing, are such files read *together* with those of 1, as 2: above a union of scans, Spark
-takes each row in hand, which may take as long as to read it.
+takes each row in hand, which may take as long as to read it. And where a query asks for none of the dead rows, as its
+own filters leave them out, all files of the same columns are one part again, 3, of which nothing need be told.
 """
 
 from dataclasses import dataclass, replace
@@ -41,7 +42,8 @@ ROW_INDEX: Final = "_tmp_metadata_row_index"  # a column of this name Spark's Pa
 
 _PLACED: Final = 1
 _TOGETHER: Final = 2
-_BY_TUPLES: Final = 3  # and the id of a spec
+_UNASKED: Final = 3
+_BY_TUPLES: Final = 4  # and the id of a spec
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,15 @@ class Constants:
         placed = {part ^ _PLACED << columns: part for part in self.parts if part >> columns == _PLACED}
         return {_TOGETHER << columns | part: (part, placed[part]) for part in self.parts if part in placed}
 
+    @cached_property
+    def unasked(self) -> dict[int, tuple[int, ...]]:
+        """Parts that a query may read as one that asks for none of their dead rows, by the number of that one."""
+        columns, found = len(self._sometimes), dict[int, tuple[int, ...]]()
+        for part in self.parts:
+            one = _UNASKED << columns | part & (1 << columns) - 1
+            found[one] = (*found.get(one, ()), part)
+        return {one: several for one, several in found.items() if any(part >> columns for part in several)}
+
     def telling(self, part: int) -> tuple[Field, ...] | None:
         """The columns that tell the dead rows of each file of a part; None if its files have none, or places tell."""
         spec_id = (part >> len(self._sometimes)) - _BY_TUPLES
@@ -123,7 +134,7 @@ class Constants:
 
     def within(self, plan: Plan, part: int) -> Plan:
         """The plan for the files of a part alone."""
-        wanted = self.together.get(part, (part,))
+        wanted = self.together.get(part) or self.unasked.get(part) or (part,)
         chosen = []
         for planned in plan.manifests:
             kept = np.zeros(len(planned.index.entries), np.bool_)

@@ -16,9 +16,13 @@ from coalesce.model.columns import column_from, is_null, numbers, whole
 from coalesce.model.entry_columns import DEAD
 from coalesce.model.types import INT32, INT64, AtomicType, Field
 from coalesce.model.version import ManifestRef, Version
+from coalesce.plan.column_domains import Domains, where_known
 from coalesce.plan.index import Positions
 from coalesce.plan.plan import Plan
-from coalesce.plan.planner import PlannedManifest
+from coalesce.plan.planner import Judge, PlannedManifest
+from coalesce.predicate.domains import Both
+from coalesce.predicate.expr import Bound
+from coalesce.predicate.outcomes import Outcomes, may_be_true
 from coalesce.spark.jvm.values import texts
 from coalesce.spark.source.constants import Constants
 
@@ -68,6 +72,32 @@ def _starts(version: Version, count: Callable[[ManifestRef], int]) -> dict[str, 
     """The number of the first file, or row, of each manifest: they are counted throughout, whatever a plan keeps."""
     counts = np.cumsum([0, *map(count, version.manifests)])
     return {ref.path: int(start) for ref, start in zip(version.manifests, counts[:-1], strict=True)}
+
+
+# --- by the query's filters --------------------------------------------------------------------------------------
+
+
+def asks_for_dead(plan: Plan, predicate: Bound) -> bool:
+    """Whether the predicate may be TRUE on a dead row of the plan's files, as far as its tuple tells."""
+    judge = Judge(predicate, plan.version.schema)
+    return any(bool(may_be_true(_dead_outcomes(planned, judge)).any()) for planned in plan.manifests)
+
+
+def _dead_outcomes(planned: PlannedManifest, judge: Judge) -> Outcomes:
+    """The possible outcomes on the dead tuples of the plan's files. Statistics are of live rows and say nothing."""
+    core = planned.index.entries.core
+    if DEAD not in core.column_names:
+        return np.empty(0, np.uint8)
+    tuples = whole(core.column(DEAD)).take(column_from(planned.files)).flatten()
+    domains: Domains = {}
+    for field in planned.spec.fields:
+        source_type = judge.schema.atomic(field.source_id)
+        if source_type is None or field.source_id not in judge.columns:
+            continue
+        here = where_known(field, source_type, tuples.field(f"f{field.field_id}"), np.ones(len(tuples), np.bool_))
+        before = domains.get(field.source_id)
+        domains[field.source_id] = here if before is None else Both(before, here)
+    return judge.outcomes(domains, len(tuples))
 
 
 # --- by places ---------------------------------------------------------------------------------------------------

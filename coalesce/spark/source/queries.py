@@ -37,7 +37,7 @@ from coalesce.spark.jvm.catalyst import java_class
 from coalesce.spark.jvm.location import spark_uri
 from coalesce.spark.jvm.values import END
 from coalesce.spark.source import versions
-from coalesce.spark.source.dead import list_dead
+from coalesce.spark.source.dead import asks_for_dead, list_dead
 from coalesce.spark.source.listing import list_files, matching
 from coalesce.spark.source.opaque import Catalyst
 from coalesce.spark.source.versions import QueriedVersion
@@ -70,7 +70,8 @@ _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nb
 # Of conditions that mean the same in every session, and so for every scan: by version and filters.
 _plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes, _texts)
 _estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len, _texts)  # of those, also by part
-_told: Recent[tuple[str, frozenset[str], bool], str] = Recent(_KEPT, len, _texts)  # by whether rows can be counted
+# Of those, also by the filters that are sure and by whether rows can be counted.
+_told: Recent[tuple[str, frozenset[str], frozenset[str], bool], str] = Recent(_KEPT, len, _texts)
 _counts: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len, _texts)  # of those, where rows are only counted
 _descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len, _texts)  # of those that somebody looked at
 _last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by `_place`
@@ -158,7 +159,11 @@ def _parts(found: QueriedVersion) -> list[dict[str, object]]:
     """The parts that are read each in its own way, and what several of them are together; none if there is one way."""
     constants = found.constants
     parts = constants.parts
-    return [] if len(parts) == 1 else [_described_part(found, part) for part in (*constants.together, *parts)]
+    return (
+        []
+        if len(parts) == 1
+        else [_described_part(found, part) for part in (*constants.together, *parts, *constants.unasked)]
+    )
 
 
 def _described_part(found: QueriedVersion, part: int) -> dict[str, object]:
@@ -212,18 +217,24 @@ def count(question: Question, evaluator: Any) -> str:
 def parts(question: Question, evaluator: Any) -> str:
     """The parts of which the filters leave files, by number, each with what tells dead rows of its files.
 
-    If the rows of all files can be `counted`, files with dead rows and others are read as one part.
+    If the filters that are `sure`, which fail on no row, leave out every dead one, or the rows of all files can be
+    `counted`, files with dead rows and others are read as one part.
     """
-    asked = question["key"], frozenset(question["filters"]), question["counted"]
+    sure, filters = frozenset(question["sure"]), frozenset(question["filters"])
+    asked = question["key"], filters, sure, question["counted"]
     known = _told.get(asked)
     if known is not None:
         return known
     found = _recall(question)
     constants, plan = found.constants, _plan(question, found, evaluator)
-    told = {part: list_dead(plan, constants, part) for part in constants.parts}
+    unasked = constants.unasked
+    if not unasked or asks_for_dead(plan, normalize(_predicate({"filters": sure}, found))):
+        unasked = {}
+    apart = set(constants.parts).difference(*unasked.values())
+    told = {part: list_dead(plan, constants, part) for part in (*unasked, *apart)}
     if question["counted"] and plan.file_count <= _COUNTED:
         for one, several in constants.together.items():
-            if all(told[part] is not None for part in several):
+            if all(told.get(part) is not None for part in several):
                 told |= dict.fromkeys(several) | {one: list_dead(plan, constants, one)}
     text = json.dumps({str(part): texts for part, texts in told.items() if texts is not None})
     if is_plain(plan.predicate):

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -22,6 +23,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
@@ -53,6 +55,29 @@ final class Filters {
       }
     }
     return found;
+  }
+
+  /** Those that fail on no row, whatever is in it: a reader may be given them. */
+  static List sure(List conditions) {
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < conditions.size(); i++) {
+      if (DataSourceStrategy$.MODULE$.translateFilter((Expression) conditions.get(i), true).isDefined()) {
+        found.add(conditions.get(i));
+      }
+    }
+    return found;
+  }
+
+  /** Some conditions, and behind them those of `others` that are not among them, as one; null if there are none. */
+  static Expression all(List conditions, List others) {
+    LinkedHashSet each = new LinkedHashSet(conditions);
+    each.addAll(others);
+    Expression all = null;
+    for (Iterator one = each.iterator(); one.hasNext(); ) {
+      Expression condition = (Expression) one.next();
+      all = all == null ? condition : new And(all, condition);
+    }
+    return all;
   }
 
   /**

@@ -6,7 +6,6 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -164,10 +163,7 @@ public class LiveScans extends SparkStrategy {
       }
       FileSourceScanExec whole = whole(scan, row);
       SparkPlan live = new LiveRows(whole, dead, place(whole, dead.number()));
-      Expression rest = null;
-      for (int i = 0; i < others.size(); i++) {
-        rest = rest == null ? (Expression) others.get(i) : new And(rest, (Expression) others.get(i));
-      }
+      Expression rest = Filters.all(others, new ArrayList());
       return rest == null ? live : new FilterExec(rest, live);
     }
 

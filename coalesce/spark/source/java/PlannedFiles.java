@@ -68,12 +68,14 @@ public class PlannedFiles implements FileIndex {
 
   /**
    * The parts to read, each in its own way, of what `filters` leave; at least one. `schema` are the table's columns. If
-   * rows can be `counted`, which `LiveScans` knows, files that hold dead ones are not read apart from the others.
+   * the filters that are `sure`, which fail on no row, leave out all dead ones, or rows can be `counted`, which `LiveScans`
+   * knows, files that hold dead ones are not read apart from the others.
    */
-  List parts(StructType schema, Map filters, boolean counted) {
+  List parts(StructType schema, Map filters, Map sure, boolean counted) {
     Object scan = scan(filters);
     Map question = question("parts", filters);
     question.put("counted", Boolean.valueOf(counted));
+    question.put("sure", new ArrayList(sure.keySet()));
     question.put("scan", scan);
     Map left = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     List described = (List) table.get("parts");
@@ -136,11 +138,11 @@ public class PlannedFiles implements FileIndex {
   }
 
   /**
-   * Filters, and of files with dead rows those under which the dead rows were listed: whatever becomes of the plan until
-   * it is run, no other files are read.
+   * Filters, and of a part those under which it is known what is dead in its files: whatever becomes of the plan until it
+   * is run, no other files are read.
    */
   private Map withKnown(Map filters) {
-    if (dead() == null) {
+    if (part == null) {
       return filters;
     }
     LinkedHashMap all = new LinkedHashMap(part.filters);
@@ -308,7 +310,7 @@ public class PlannedFiles implements FileIndex {
         && java.util.Objects.equals(number(), that.number())
         && (part == null || isEstimated() == that.isEstimated()) // of all files, the size is known before
         && dated == that.dated
-        && new HashSet(filters.keySet()).equals(new HashSet(that.filters.keySet()));
+        && new HashSet(withKnown(filters).keySet()).equals(new HashSet(that.withKnown(that.filters).keySet()));
   }
 
   public int hashCode() {

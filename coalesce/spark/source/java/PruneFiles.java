@@ -111,18 +111,20 @@ public class PruneFiles extends Rule {
      */
     private static LogicalPlan split(LogicalPlan plan, AttributeSet asked) {
       LogicalRelation scan = scanUnder(plan);
-      boolean counted = LiveScans.canCount(scan, plan instanceof Filter ? ((Filter) plan).condition() : null, asked);
-      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan), counted);
+      List conjuncts = plan instanceof Filter ? Filters.conjuncts(((Filter) plan).condition()) : new ArrayList();
+      List sure = Filters.sure(conjuncts);
+      Expression whole = Filters.all(sure, conjuncts); // in this order: what the others could fail on may be dead
+      boolean counted = LiveScans.canCount(scan, whole, asked);
+      Map left = Filters.bySql(sure, Filters.names(scan.output()));
+      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan), left, counted);
       ArrayList children = new ArrayList();
       for (int i = 0; i < parts.size(); i++) {
         // The first keeps the attributes that the rest of the query knows; a union passes those of its first child on.
         LogicalRelation own = i == 0 ? scan : scan.newInstance();
         PlannedFiles files = (PlannedFiles) parts.get(i);
         CoalesceRelation relation = ((CoalesceRelation) scan.relation()).over(files);
-        Expression condition = plan instanceof Filter ? ((Filter) plan).condition() : null;
-        if (condition != null) {
-          condition = (Expression) condition.transform(new Renumbered(scan.output(), own.output()));
-        }
+        Expression condition =
+            whole == null ? null : (Expression) whole.transform(new Renumbered(scan.output(), own.output()));
         LogicalPlan child = files.dead() == null ? part(own, relation, condition) : alive(own, relation, condition);
         boolean all = asked == null && child.output().size() == own.output().size();
         children.add(all ? child : new Project(columns(scan, own, asked), child));
