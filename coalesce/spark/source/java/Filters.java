@@ -25,6 +25,7 @@ import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.IsNotNull;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.Metadata;
@@ -57,11 +58,15 @@ final class Filters {
     return found;
   }
 
-  /** Those that fail on no row, whatever is in it: a reader may be given them. */
+  /**
+   * Those that fail on no row, whatever is in it: a reader may be given them. But for IS NOT NULL, which Spark asks where
+   * it likes, last if no other condition is about the column.
+   */
   static List sure(List conditions) {
     ArrayList found = new ArrayList();
     for (int i = 0; i < conditions.size(); i++) {
-      if (DataSourceStrategy$.MODULE$.translateFilter((Expression) conditions.get(i), true).isDefined()) {
+      Option pushed = DataSourceStrategy$.MODULE$.translateFilter((Expression) conditions.get(i), true);
+      if (pushed.isDefined() && !(pushed.get() instanceof IsNotNull)) {
         found.add(conditions.get(i));
       }
     }
