@@ -7,6 +7,7 @@ import argparse
 import ast
 import importlib.util
 import math
+import os
 import pkgutil
 import runpy
 import signal
@@ -24,7 +25,11 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] in _measures():
         name = arguments[0]
         sys.argv = [f"python -m benchmarks {name}", *arguments[1:]]
-        runpy.run_module(f"benchmarks.measures.{name}", run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(f"benchmarks.measures.{name}", run_name="__main__", alter_sys=True)
+        except KeyboardInterrupt:
+            print("benchmarks: interrupted; nothing is kept of it.", file=sys.stderr)
+            return 130
         return 0
     asked = _parser().parse_args(arguments or ["list"])
     try:
@@ -128,6 +133,8 @@ def _run(asked: argparse.Namespace) -> int:
     names = None if asked.engines is None else [name.strip() for name in asked.engines.split(",")]
     # Everything that can be refused is refused before anything runs.
     plans = [(what, what.named(asked.size), chosen(chosen_by(what.size(asked.size), names))) for what in whats]
+    for what in whats:
+        chosen([*what.size(asked.size).engines, *(what.size(asked.size).together or ())])
     if names is not None and asked.out is None:
         raise Refused("some engines only: say with --out where to, so that the outcome of all is not overwritten.")
     if asked.out is not None:
@@ -167,6 +174,8 @@ def _make_directory(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"{path} cannot be made a directory: {error.strerror}.") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise Refused(f"{path} is a directory that cannot be written to.")
 
 
 def _compare(asked: argparse.Namespace) -> int:

@@ -9,7 +9,9 @@ from benchmarks.workload import Refused
 
 
 def compared(one: Outcome, other: Outcome, within: float) -> tuple[str, list[str]]:
-    """Both ratios of every figure, as Markdown, and those that differ by more than `within` or are in one only."""
+    """Both ratios of every figure, as Markdown, and what is against it: those that differ by more than `within` or are
+    in one only, and runs whose own answers differ.
+    """
     if (one.workload, one.size) != (other.workload, other.size):
         raise Refused(
             f"{one.workload} ({one.size}) and {other.workload} ({other.size}) are not the same: nothing to compare."
@@ -33,8 +35,13 @@ def compared(one: Outcome, other: Outcome, within: float) -> tuple[str, list[str
                 apart.append(f"{name}, {figure}: {first:.2f}× and {second:.2f}×")
     if not rows:
         raise Refused("the two have no engine and figure in common: nothing to compare.")
-    apart += alone
-    return table(["engine", "figure", "first", "second", "apart"], rows), apart
+    wrong = [f"an answer, {text}" for outcome in (one, other) for text in outcome.disagreements()]
+    header = ["engine", "figure", f"first, {_commit(one)}", f"second, {_commit(other)}", "apart"]
+    return table(header, rows), [*apart, *alone, *wrong]
+
+
+def _commit(outcome: Outcome) -> str:
+    return f"commit {outcome.machine.get('commit', 'unknown')}"
 
 
 def _figures(outcome: Outcome, name: str) -> list[str]:

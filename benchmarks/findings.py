@@ -14,6 +14,7 @@ from benchmarks.answers import Answer
 
 TIMES: Final = ("ms", "s")
 MEMORY: Final = "peak memory"  # how the names of such figures end
+PROCESS: Final = "the process that is to"  # how those of words begin that say how a process has ended
 
 
 class Notebook:
@@ -56,8 +57,9 @@ class Findings:
     unavailable: str | None = None
 
     def take(self, path: Path) -> None:
-        """Add what a process has written down."""
-        for line in path.read_text().splitlines() if path.exists() else ():
+        """Add what a process has written down; of one that was killed, the last line may be half of one."""
+        text = path.read_text(errors="replace") if path.exists() else ""
+        for line in text[: text.rfind("\n") + 1].splitlines():
             said = json.loads(line)
             if "figure" in said:
                 self.figures.setdefault(said["figure"], []).append(said["value"])
@@ -74,8 +76,9 @@ class Findings:
         if before != given:
             self.contradictions.append(f"{question}: {before.rows:,} rows once and {given.rows:,} another time")
 
-    def value(self, name: str) -> float | None:
-        """Of times the mean of the fastest quarter, of memory the least, of everything else the median.
+    def value(self, name: str, *, middle: bool = False) -> float | None:
+        """Of times the mean of the fastest quarter, of memory the least, of everything else the median; if the `middle`
+        is wanted, the median of everything.
 
         Whatever comes in between makes times longer, but the least of all is luck, and the more repeats there are, the
         more of it. And a JVM holds what it once had.
@@ -83,6 +86,8 @@ class Findings:
         values = sorted(self.figures.get(name, ()))
         if not values:
             return None
+        if middle:
+            return median(values)
         if self.units[name] in TIMES:
             return fmean(values[: -(-len(values) // 4)])
         return values[0] if name.endswith(MEMORY) else median(values)

@@ -106,5 +106,5 @@ def load(path: Path) -> Outcome:
         for name, needed in _NEEDED.items():
             assert needed <= said[name].keys(), f"{name} has no {', '.join(sorted(needed - said[name].keys()))}"
         return Outcome(engines=engines, **said)
-    except (ValueError, TypeError, KeyError, AssertionError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AssertionError, AttributeError) as error:
         raise Refused(f"{path} is not the outcome of a run: {error}.") from error

@@ -37,7 +37,10 @@ def write() -> Path:
 def section(outcome: Outcome) -> str:
     """What the page has of one outcome."""
     picture = RESULTS / f"{outcome.workload}-{outcome.size}.png"
-    parts = [f"## {outcome.workload}, {outcome.size}", load(outcome.workload).purpose + "."]
+    workload = load(outcome.workload)
+    size = workload.sizes.get(outcome.size)  # which may be called otherwise by now
+    of = "" if size is None else f" {size.days:,} {'day' if size.days == 1 else 'days'} × {size.tenants:,} tenants."
+    parts = [f"## {outcome.workload}, {outcome.size}", f"{workload.purpose}.{of}"]
     if picture.exists():
         parts.append(f"![{outcome.workload}, {outcome.size}](results/{picture.name})")
     if outcome.workload == "growth" and (RESULTS / "growth.png").exists():

@@ -1,7 +1,7 @@
 """Other table formats on Spark: where their jars come from, the settings their documentation asks for, and their Spark.
 
-Delta and Iceberg run on the Spark that we run on. Paimon and Hudi have no release for it here, and get the last Spark
-that they support, in an environment of its own below `build/peers`.
+Delta and Iceberg run on the Spark that we run on. Of Paimon and Hudi, the newest releases that could be fetched when
+this was written are for Spark 3.5, which they get, in an environment of its own below `build/peers`.
 """
 
 import shutil
@@ -18,7 +18,7 @@ _ARTIFACTS: Final = {
     "delta": [("io.delta", f"delta-{part}", "4.4.0") for part in _DELTA],
     "iceberg": [("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.11.0")],
     "paimon": [("org.apache.paimon", "paimon-spark-3.5", "0.9.0")],
-    "hudi": [("org.apache.hudi", "hudi-spark3.5-bundle_2.12", "1.1.1")],
+    "hudi": [("org.apache.hudi", "hudi-spark3.5-bundle_2.12", "1.2.0")],
 }
 _OLDER_SPARK: Final = "3.5.7"
 _ON_OLDER_SPARK: Final = ("paimon", "hudi")

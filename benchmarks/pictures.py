@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from benchmarks.engines.registry import ENTRIES, OURS
 from benchmarks.harness import RESULTS
 from benchmarks.outcome import Outcome, load
-from benchmarks.ratios import times
+from benchmarks.ratios import missing, times
 from benchmarks.workload import Refused, names
 
 # What a picture of ratios shows: the figures that a user would ask for first.
@@ -99,6 +99,7 @@ def _ratios(outcome: Outcome, spark: bool, directory: Path) -> Path | None:
             axes,
             shown[place],
             {name: times(outcome.engines[name], base, shown[place]) for name in others},
+            {name: missing(outcome.engines[name], shown[place]).strip("*") for name in others},
         )
         axes.tick_params(axis="y", labelleft=place % columns == 0)
     figure.suptitle(
@@ -112,7 +113,7 @@ def _ratios(outcome: Outcome, spark: bool, directory: Path) -> Path | None:
     return path
 
 
-def _bars(axes: Any, title: str, others: Mapping[str, float | None]) -> None:
+def _bars(axes: Any, title: str, others: Mapping[str, float | None], words: Mapping[str, str]) -> None:
     labels, ratios = [*others][::-1], [*others.values()][::-1]
     widths = [1.0 if factor is None or factor <= 0 else factor for factor in ratios]
     colours = ["tab:red" if width < 1 else "tab:blue" for width in widths]
@@ -120,9 +121,9 @@ def _bars(axes: Any, title: str, others: Mapping[str, float | None]) -> None:
     axes.set_xscale("log")
     least, most = min([*widths, 0.8]), max([*widths, 1.25])
     axes.set_xlim(least / 1.6, most * 2.2)
-    for place, (factor, width) in enumerate(zip(ratios, widths, strict=True)):
+    for place, (name, factor, width) in enumerate(zip(labels, ratios, widths, strict=True)):
         exact = f"{factor:,.0f}×" if (factor or 0) >= 10 else f"{factor:.1f}×" if factor else "none"
-        text = "no" if factor is None else exact
+        text = words[name] if factor is None else exact
         axes.annotate(text, (max(width, 1), place), textcoords="offset points", xytext=(3, -3), fontsize=7)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)

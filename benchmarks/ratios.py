@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from benchmarks.engines.registry import ENTRIES, OURS
-from benchmarks.findings import TIMES, Findings
+from benchmarks.findings import PROCESS, TIMES, Findings
 from benchmarks.outcome import Outcome
 
 _LESS: Final = 0.95  # of our figure: what is closer is the same
 _MANY: Final = 4  # repeats: of fewer, the fastest quarter is the least
+_OTHERWISE: Final = 0.2  # by which a ratio of medians is another one
 
 
 def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> str:
@@ -20,6 +21,7 @@ def markdown(outcome: Outcome, only: Callable[[str], bool] = lambda _: True) -> 
         if there:
             parts.append(_table(outcome, there, OURS[spark], only))
             parts.append(_behind(outcome, there, OURS[spark], only))
+            parts.append(_by_the_median(outcome, there, OURS[spark], only))
             parts.append(_few(outcome, there, only))
     notes = [*_unavailable(outcome), *_words(outcome)]
     if notes:
@@ -85,6 +87,20 @@ def _behind(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[s
     return f"**Behind**: {'; '.join(lost)}." if lost else ""
 
 
+def _by_the_median(outcome: Outcome, names: Sequence[str], ours: str, only: Callable[[str], bool]) -> str:
+    """Times whose ratio would be another one by the median: of somebody, repeats are far apart."""
+    base, other = outcome.engines.get(ours, Findings()), []
+    for figure in figures(outcome, names):
+        said = []
+        for name in names:
+            one, middle = (times(outcome.engines[name], base, figure, middle=middle) for middle in (False, True))
+            if name != ours and one and middle and max(one, middle) / min(one, middle) - 1 > _OTHERWISE:
+                said.append(f"{name} {middle:.2f}×")
+        if said and only(figure) and base.units[figure] in TIMES:
+            other.append(f"{figure} ({', '.join(said)})")
+    return f"**Otherwise by the median**, by more than {_OTHERWISE:.0%}: {'; '.join(other)}." if other else ""
+
+
 def _few(outcome: Outcome, names: Sequence[str], only: Callable[[str], bool]) -> str:
     """Times that were measured so seldom that luck has a part in them, with the least number of repeats."""
     seldom = {}
@@ -96,9 +112,9 @@ def _few(outcome: Outcome, names: Sequence[str], only: Callable[[str], bool]) ->
     return f"**Seldom repeated**: {', '.join(f'{figure} ({n})' for figure, n in seldom.items())}." if seldom else ""
 
 
-def times(found: Findings, base: Findings, figure: str) -> float | None:
+def times(found: Findings, base: Findings, figure: str, *, middle: bool = False) -> float | None:
     """How many times as much as another takes; None where that says nothing."""
-    value, other = found.value(figure), base.value(figure)
+    value, other = found.value(figure, middle=middle), base.value(figure, middle=middle)
     return None if value is None or other is None else ratio(value, other)
 
 
@@ -109,23 +125,25 @@ def ratio(one: float, other: float) -> float | None:
 
 def _absolute(found: Findings, figure: str) -> str:
     value = found.value(figure)
-    return _missing(found, figure) if value is None else amount(value, found.units[figure])
+    return missing(found, figure) if value is None else amount(value, found.units[figure])
 
 
 def _cell(found: Findings, base: Findings, figure: str) -> str:
     value, factor = found.value(figure), times(found, base, figure)
     if value is None:
-        return _missing(found, figure)
+        return missing(found, figure)
     if factor is None:
         return amount(value, found.units[figure])
     return f"{factor:,.0f}×" if factor >= 100 else f"{factor:.1f}×" if factor >= 10 else f"{factor:.2f}×"
 
 
-def _missing(found: Findings, figure: str) -> str:
+def missing(found: Findings, figure: str) -> str:
+    """What stands in the place of a figure: that there is no such thing, or how its process ended before it."""
     text = found.words.get(figure)
-    if text is None:
-        return ""
-    return "**failed**" if text.startswith("failed") else "no" if not text.startswith("not finished") else "too long"
+    if text is not None:
+        return "**failed**" if text.startswith("failed") else "no"
+    ended = next((text for step, text in found.words.items() if step.startswith(PROCESS)), None)
+    return "" if ended is None else "too long" if ended.startswith("not finished") else "**ended**"
 
 
 def amount(value: float, unit: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from benchmarks import peers
 from benchmarks.child import PARTS
 from benchmarks.engines.registry import ENTRIES, Entry
-from benchmarks.findings import Findings
+from benchmarks.findings import PROCESS, Findings
 from benchmarks.harness import progress
 from benchmarks.machine import machine, now
 from benchmarks.outcome import Outcome
@@ -146,6 +146,6 @@ def _parts(
                 seconds=workload.size(size).minutes * 60,
             )
         for name, text in hand_out(workers).items():
-            found[name].words[f"the process that is to {part}"] = text
+            found[name].words[f"{PROCESS} {part}"] = text
             progress(f"{name}, {part}: {text}")
             going = [entry for entry in going if entry.name != name]

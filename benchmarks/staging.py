@@ -50,11 +50,13 @@ def stage(workload: Workload, size: str | None, directory: Path) -> Staged:
     }
     asked = json.loads(json.dumps(asked))  # as it will be read: lists, no tuples
     made = directory / STAGED
-    if made.exists() and json.loads(made.read_text())["asked"] == asked:
+    if made.exists() and json.loads(made.read_text())["asked"] == asked:  # which is renamed to its name: never half
         return Staged.load(directory)
     shutil.rmtree(directory, ignore_errors=True)  # of another form, or half of this one
     staged = _Maker(workload, form, directory, skews.names(form, workload.seed)).make()
-    made.write_text(json.dumps({"asked": asked, **staged.to_dict()}, indent=1))
+    half = made.with_suffix(".half")
+    half.write_text(json.dumps({"asked": asked, **staged.to_dict()}, indent=1))
+    half.rename(made)
     return staged
 
 

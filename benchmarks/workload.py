@@ -4,6 +4,8 @@ Nothing here makes rows or runs a query. What is not understood is refused in a 
 left out in silence would be worse than none.
 """
 
+import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +19,8 @@ DIRECTORY: Final = Path(__file__).parent / "workloads"
 FLOWS: Final = ("table", "appends", "evolution")
 # How rows are shared out among tenants, see `staging.py`.
 SKEWS: Final = ("zipf", "uniform", "giant", "npm-downloads")
+# What is filled in where a condition has it in braces, see `staging.py`.
+PLACES: Final = ("day", "later", "small", "large", "fifty")
 # The columns beside `dt` and `app`, see `staging.py`.
 COLUMNS: Final = ("id", "member", "ts", "kind", "value", "session")
 FUNCTIONS: Final = ("count", "sum", "min", "max")
@@ -145,8 +149,10 @@ def load(name: str, directory: Path = DIRECTORY) -> Workload:
         raise Refused(f"there is no workload {name!r}; there are {', '.join(names(directory))}.")
     try:
         return parse(name, tomllib.loads(path.read_text()))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"{path.name} is not TOML: {error}.") from error
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}.") from error
 
 
 _TOP: Final = {
@@ -163,6 +169,11 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "together": (), "engines": (), "measures": MEASURES, "only": (), "processes": 1, "seconds": 3.0,
 }  # fmt: skip
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
+_KINDS: Final[Mapping[str, type]] = {
+    "purpose": str, "seed": int, "first_day": date, "flow": str, "columns": list, "default": str, "sizes": dict,
+    "queries": list,
+}  # fmt: skip
+_TYPES: Final = {str: "a text", int: "a number", date: "a date", list: "a list", dict: "a table", bool: "true or false"}
 
 
 def parse(name: str, text: Mapping[str, Any]) -> Workload:
@@ -171,7 +182,13 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
     for needed in ("purpose", "seed", "sizes"):
         if needed not in text:
             raise Refused(f"{name}.toml says nothing of {needed}.")
-    queries = tuple(_query(name, q) for q in text.get("queries", ()))
+    said = {key: _typed(f"{name}.toml", key, text[key], kind) for key, kind in _KINDS.items() if key in text}
+    if not text["sizes"] or not all(isinstance(size, dict) for size in text["sizes"].values()):
+        raise Refused(f"{name}.toml: sizes are tables, such as [sizes.tiny], at least one.")
+    columns = tuple(_one_of(name, "column", c, COLUMNS) for c in said.get("columns", COLUMNS))
+    queries = tuple(_query(name, q, ("dt", "app", *columns)) for q in said.get("queries", ()))
+    if not queries or len({query.name for query in queries}) < len(queries):
+        raise Refused(f"{name}.toml: queries are wanted, at least one, and each with a name of its own.")
     shared = {**_DEFAULTS, **{key: text[key] for key in _SIZE if key in text}}
     sizes = {key: _size(f"{name}.toml, size {key}", {**shared, **given}) for key, given in text["sizes"].items()}
     for key, size in sizes.items():
@@ -189,7 +206,7 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
         seed=text["seed"],
         first_day=text.get("first_day", date(2026, 5, 1)),
         flow=flow,
-        columns=tuple(_one_of(name, "column", c, COLUMNS) for c in text.get("columns", COLUMNS)),
+        columns=columns,
         sizes=sizes,
         default=default,
         queries=queries,
@@ -198,35 +215,66 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
 
 def _size(where: str, given: Mapping[str, Any]) -> Size:
     _known(where, given, _SIZE)
-    for needed in ("rows", "days", "tenants", "processes"):
-        if not isinstance(given.get(needed), int) or given[needed] < 1:
-            raise Refused(f"{where}: {needed} has to be a number of 1 or more, not {given.get(needed)!r}.")
+    for needed, least in _LEAST.items():
+        number = given.get(needed)
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise Refused(f"{where}: {needed} has to be a number of {least} or more, not {number!r}.")
+    for needed in ("minutes", "seconds"):
+        number = given[needed]
+        if not isinstance(number, int | float) or isinstance(number, bool) or not 0 < number < math.inf:
+            raise Refused(f"{where}: {needed} has to be a number above 0, not {number!r}.")
+    if not re.fullmatch(r"[1-9]\d*(KB|MB|GB)", str(given["below"])):
+        raise Refused(f"{where}: below has to be a size such as '64MB', not {given['below']!r}.")
     _one_of(where, "skew", given["skew"], SKEWS)
-    measures = tuple(_one_of(where, "measure", measure, MEASURES) for measure in given["measures"])
-    together = None if given["together"] is True else tuple(given["together"] or ())
-    lists = {"engines": tuple(given["engines"]), "measures": measures, "only": tuple(given["only"])}
+    turns = given["together"]  # `true` means all, `false` nobody
+    together = None if turns is True else _texts(where, "together", () if turns is False else turns)
+    lists = {key: _texts(where, key, given[key]) for key in ("engines", "measures", "only")}
+    for measure in lists["measures"]:
+        _one_of(where, "measure", measure, MEASURES)
     return Size(**{**given, "together": together, **lists})
 
 
-def _query(where: str, given: Mapping[str, Any]) -> Query:
-    _known(f"{where}.toml, a query", given, _QUERY)
+_LEAST: Final = {"rows": 1, "days": 1, "tenants": 1, "processes": 1, "repeats": 1, "appends": 0, "append_rows": 1}
+
+
+def _texts(where: str, name: str, given: Any) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise Refused(f"{where}: {name} has to be a list of names, not {given!r}.")
+    return tuple(given)
+
+
+def _typed(where: str, name: str, given: Any, kind: type) -> Any:
+    if not isinstance(given, kind) or (kind is int and isinstance(given, bool)):
+        raise Refused(f"{where}: {name} has to be {_TYPES[kind]}, not {given!r}.")
+    return given
+
+
+def _query(name: str, given: Any, columns: tuple[str, ...]) -> Query:
+    where = f"{name}.toml, a query"
+    _known(where, _typed(name, "a query", given, dict), _QUERY)
     if "name" not in given:
-        raise Refused(f"{where}.toml: a query has no name.")
+        raise Refused(f"{name}.toml: a query has no name.")
+    for key, kind in (("name", str), ("where", str), ("by", str), ("aggregates", list), ("join", bool)):
+        _typed(where, key, given.get(key, kind()), kind)
+    for place in re.findall(r"\{(.*?)\}", given.get("where", "")):
+        _one_of(where, "place", place, PLACES)
+    if "by" in given:
+        _one_of(where, "column", given["by"], columns)
     return Query(
         name=given["name"],
         where=given.get("where"),
-        aggregates=tuple(_aggregate(where, text) for text in given.get("aggregates", _AGGREGATES)),
+        aggregates=tuple(_aggregate(name, text, columns) for text in given.get("aggregates", _AGGREGATES)),
         by=given.get("by"),
         join=given.get("join", False),
     )
 
 
-def _aggregate(where: str, text: str) -> tuple[str, str | None]:
-    function, _, column = text.partition(" ")
+def _aggregate(where: str, text: str, columns: tuple[str, ...]) -> tuple[str, str | None]:
+    function, _, column = _typed(where, "an aggregate", text, str).partition(" ")
     _one_of(where, "function", function, FUNCTIONS)
     if (function == "count") != (column == ""):
         raise Refused(f"{where}.toml: {text!r} is no aggregate; 'count' and 'sum id' are.")
-    return function, column or None
+    return function, _one_of(where, "column", column, columns) if column else None
 
 
 def _known(where: str, given: Mapping[str, Any], allowed: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Apache Hudi, on the last Spark that it supports here."""
+"""Apache Hudi, on Spark 3.5."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +11,8 @@ from benchmarks.staged import Target
 
 class Hudi(SparkTable):
     """Copy-on-write, by dt, with `id` as the key of records; the first load is a `bulk_insert` sorted by (dt, app), its
-    advice for that; the metadata table with statistics of columns and data skipping are on. On Spark 3.5: it has no
-    release for the Spark that we run on, so compare with care.
+    advice for that; the metadata table with statistics of columns and data skipping are on. On Spark 3.5, the newest
+    for which it could be fetched when this was written, so compare with care.
     """
 
     def settings(self) -> Mapping[str, str]:

@@ -119,7 +119,7 @@ class _Shared(_Iceberg):
 class IcebergByDay(_Shared):
     """By dt, `WRITE ORDERED BY app`, so that the bounds of each file and row group are narrow; rows are distributed by
     the hash of the day, so that each has one file and nobody samples rows for ranges first; copy-on-write, the default.
-    Compaction sorts.
+    Compaction sorts what it writes again, which would have no order otherwise.
     """
 
     fields = "dt"
@@ -147,17 +147,20 @@ class IcebergByDayMergeOnRead(IcebergByDay):
 
 
 class IcebergBucketCopyOnWrite(_Shared):
-    """By (dt, bucket(16, app)), the advice for a column of many values; copy-on-write."""
+    """By (dt, bucket(16, app)), the advice for a column of many values, each file sorted by app; copy-on-write."""
 
     fields = "dt, bucket(16, app)"
 
+    def ordered(self) -> None:
+        """See `_Iceberg`."""
+        self.run(f"ALTER TABLE {self.table} WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY app")
 
-class IcebergBucketMergeOnRead(_Shared):
-    """By (dt, bucket(16, app)), the advice for a column of many values; merge-on-read with version 3 of the format,
-    whose deletion vectors its documentation prefers to files of positions.
+
+class IcebergBucketMergeOnRead(IcebergBucketCopyOnWrite):
+    """By (dt, bucket(16, app)), the advice for a column of many values, each file sorted by app; merge-on-read with
+    version 3 of the format, whose deletion vectors its documentation prefers to files of positions.
     """
 
-    fields = "dt, bucket(16, app)"
     mode = "merge-on-read"
 
     def properties(self) -> Mapping[str, str]:

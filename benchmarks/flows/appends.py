@@ -66,4 +66,4 @@ def _look(steps: Steps, queries: Mapping[str, list[Query]], prefix: str, after: 
     found = steps.engine.footprint()
     steps.notes.figure(f"{prefix}files{after}", found.files, "files")
     steps.notes.figure(f"{prefix}metadata{after}", found.metadata_bytes / 1024, "KB")
-    steps.queries({f"{prefix}{name}{after}": forms for name, forms in queries.items()}, rounds=_ROUNDS)
+    steps.queries({f"{prefix}{name}{after}": forms for name, forms in queries.items()}, rounds=_ROUNDS, again=1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.engines.engine import Engine, NotOffered
 from benchmarks.findings import MEMORY
@@ -16,18 +16,33 @@ from benchmarks.staged import Staged, Target
 from benchmarks.workload import Query, Size, Workload
 
 MAIN: Final = "main"
-_WRITES, _ENOUGH = 13, 10.0  # a write is repeated so often, unless all of them take that many seconds
-_WARM, _SHORT = 5, 8.0  # and done so often beforehand, unless that takes longer: so long does a JVM compile
 _PLANS, _COLD = 7, 6
-_LOOKS: Final = (2, 8)  # rounds of queries after changes, which have been asked often before
+_LOOKS: Final = (6, 12)  # rounds of queries after changes: asked often before, but not of files that were changed
 _AGAIN: Final = ", asked before"
-_LIKE_IT: Final = tuple(f"again_{number}" for number in range(_WRITES - 1))
+_LIKE_IT: Final = tuple(f"again_{number}" for number in range(12))
 _AGGREGATES: Final = (
     ("count", None), ("sum", "id"), ("sum", "member"),
     ("max", "value"), ("min", "kind"), ("max", "kind"), ("max", "session"), ("min", "ts"), ("max", "ts"),
 )  # fmt: skip
 CHECKED: Final = Query(name="checked", aggregates=_AGGREGATES)
 EVERYTHING: Final = Query(name="everything", aggregates=_AGGREGATES, by="app")
+
+
+class _Often(NamedTuple):
+    """How often something is done: `most` times in so many `seconds`; `few` times, unless these take `far_too_many`."""
+
+    most: int
+    seconds: float
+    few: int
+    far_too_many: float
+
+    def goes_on(self, number: int, spent: float) -> bool:
+        """Whether it is done once more, after so many times that took so many seconds."""
+        return number < self.most and (spent < self.seconds or (number < self.few and spent < self.far_too_many))
+
+
+_WARM: Final = _Often(5, 8.0, 2, 30.0)  # so long does a JVM compile
+_WRITES: Final = _Often(len(_LIKE_IT), 10.0, 3, 60.0)  # and the table that is used
 
 
 def write(_: Workload, size: Size, staged: Staged, steps: Steps) -> None:
@@ -37,13 +52,13 @@ def write(_: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     engine.create("warm_write", staged.warm)
     steps.turns.step()
     spent = 0.0
-    for number in range(_WARM):
-        if spent < _SHORT:
+    for number in range(_WARM.most):
+        if _WARM.goes_on(number, spent):
             spent += seconds(partial(engine.create, f"warm_{number}", staged.source))
     spent = 0.0
     # The table that is used is the last: by then everyone has written as much.
-    for name in [*_LIKE_IT, MAIN]:
-        if name != MAIN and spent > _ENOUGH:
+    for number, name in enumerate([*_LIKE_IT, MAIN]):
+        if name != MAIN and not _WRITES.goes_on(number, spent):
             continue
         steps.turns.step()
         with Peak() if "memory" in size.measures else nullcontext() as peak:
@@ -214,7 +229,7 @@ def _look(steps: Steps, staged: Staged, queries: list[Query], after: str) -> Non
     """What has been put off when rows were changed is paid for here: the first query again, and one of everything."""
     looked = [queries[0], *(query for query in queries[1:] if query.where is None and query.by is not None)]
     own = [f"{query.name}{after}" for query in looked if query.where is None]
-    steps.queries({f"{query.name}{after}": staged.asks(query) for query in looked}, rounds=_LOOKS, own=own)
+    steps.queries({f"{query.name}{after}": staged.asks(query) for query in looked}, rounds=_LOOKS, own=own, again=1)
 
 
 def _rename(steps: Steps, queries: list[Query]) -> None:

@@ -89,6 +89,38 @@ def test_an_engine_that_contradicts_itself_is_a_difference(tmp_path: Path) -> No
     assert outcome(coalesce=found).disagreements() == ["coalesce, q: 1 rows once and 2 another time"]
 
 
+def test_half_a_line_is_of_a_process_that_was_killed(tmp_path: Path) -> None:
+    """What it had written down before is known."""
+    notes = tmp_path / "notes"
+    Notebook(notes).figure("write", 1.5, "s")
+    with notes.open("a") as file:
+        file.write('{"figure": "plan", "val')
+    found = Findings()
+    found.take(notes)
+    assert found.figures == {"write": [1.5]}
+
+
+@pytest.mark.parametrize(
+    ("ended", "shown"), [("not finished in 4 minutes", "too long"), ("failed: killed", "**ended**")]
+)
+def test_what_was_not_reached_says_so(ended: str, shown: str) -> None:
+    """A figure that is missing since its process ended before is not empty, nor "no"."""
+    theirs = findings(write=3_000)
+    theirs.words = {"the process that is to use": ended}
+    text = markdown(outcome(coalesce=findings(write=1_500, plan=10), hive=theirs))
+    assert f"| plan | 10.0 ms | {shown} |" in text
+
+
+def test_what_the_median_says_otherwise_is_said() -> None:
+    """Of times only, and only if the two are far apart."""
+    ours, theirs = findings(write=1, plan=1), findings(write=2, plan=2)
+    ours.figures["write"], theirs.figures["write"] = [1.0, 1.0, 4.0, 4.0, 4.0], [2.0, 2.0, 2.0, 2.0, 2.1]
+    ours.figures["plan"], theirs.figures["plan"] = [1.0, 1.0, 1.1, 1.1, 1.1], [2.0, 2.0, 2.0, 2.0, 2.0]
+    text = markdown(outcome(coalesce=ours, hive=theirs))
+    assert "**Otherwise by the median**, by more than 20%: write (hive 0.50×)." in text
+    assert "| write | 1.00 ms | 2.00× |" in text
+
+
 def test_the_table_is_of_ratios_to_ours() -> None:
     """Our figure with its unit; the others by how many times; what there is not, in words."""
     theirs = findings(write=3_000, plan=5)
@@ -185,6 +217,8 @@ def test_two_runs_are_compared_by_their_ratios() -> None:
     table, apart = compared(one, other, 0.2)
     assert "| hive | write | 2.00× | 2.00× | 0% |" in table
     assert apart == ["hive, plan: 5.00× and 10.00×"]
+    other.engines["hive"].contradictions.append("q: 1 rows once and 2 another time")
+    assert compared(one, other, 0.2)[1][-1] == "an answer, hive, q: 1 rows once and 2 another time"
     with pytest.raises(Refused, match="not the same"):
         compared(one, replace(other, size="2m"), 0.2)
     with pytest.raises(Refused, match="no engine and figure in common"):

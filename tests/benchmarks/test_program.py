@@ -20,6 +20,7 @@ from benchmarks.outcome import load
         (["run", "saas-events", "--out", "/proc/out.json"], "cannot be written"),
         (["run", "saas-events", "--directory", __file__], "cannot be made a directory"),
         (["plot", "--out", __file__], "cannot be made a directory"),
+        (["compare", "/proc/self/mem", "other.json"], "is not the outcome of a run"),
     ],
 )
 def test_what_is_misspelt_is_refused_in_a_sentence(
@@ -78,5 +79,7 @@ def test_two_engines_run_a_workload_in_processes_of_their_own(
     assert kept.engines["iceberg-day"].unavailable == "it was not asked for in this run"
     assert not kept.failures()
     assert kept.engines["coalesce-arrow"].value("one day, mixed")
+    for found in kept.engines["coalesce-arrow"], kept.engines["delta-rs"]:
+        assert {"point, small tenant, mixed", "point, small tenant, mixed, of others (2)"} <= found.answers.keys()
     assert kept.engines["delta-rs"].words["change of layout"].startswith("has no change of layout")
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["staged-payments-tiny"]

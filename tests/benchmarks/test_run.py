@@ -21,5 +21,5 @@ NAMES = ["coalesce", "hive", "iceberg-day", "coalesce-arrow", "polars", "duckdb"
 def test_who_takes_turns_with_whom(together: Any, expected: list[str]) -> None:
     """Those that the workload names, with others of their kind; nobody is left out, and nobody comes twice."""
     size = {"rows": 10, "days": 1, "tenants": 1, "together": together}
-    loaded = parse("small", {"purpose": "a few rows", "seed": 1, "sizes": {"tiny": size}})
+    loaded = parse("small", {"purpose": "a few rows", "seed": 1, "sizes": {"tiny": size}, "queries": [{"name": "all"}]})
     assert [" ".join(e.name for e in group) for group in groups(chosen(NAMES), loaded.size(None))] == expected

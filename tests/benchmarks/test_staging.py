@@ -13,7 +13,7 @@ from benchmarks.workload import Query, Refused, Workload, parse
 def small(**changes: Any) -> Workload:
     """Two days of thirty tenants."""
     size = {"rows": 4_000, "days": 2, "tenants": 60, "repeats": 1, "appends": 3, "append_rows": 10, **changes}
-    return parse("small", {"purpose": "a few rows", "seed": 7, "sizes": {"tiny": size}})
+    return parse("small", {"purpose": "a few rows", "seed": 7, "sizes": {"tiny": size}, "queries": [{"name": "all"}]})
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
@@ -106,6 +106,20 @@ def test_an_append_is_of_one_day(tmp_path: Path) -> None:
     days = [{row["dt"] for row in rows(staged.append(number))} for number in range(3)]
     assert [len(day) for day in days] == [1, 1, 1]
     assert max(days[2]) > max(days[0])
+
+
+def test_what_was_left_half_made_is_made_again(tmp_path: Path) -> None:
+    """Interrupted before its end, the directory has all rows, perhaps, and half of what says which they are."""
+    directory = tmp_path / "staged"
+    stage(small(), None, directory)
+    said = (directory / "staged.json").read_text()
+    (directory / "staged.json").rename(directory / "staged.half")
+    (directory / "staged.half").write_text(said[: len(said) // 2])
+    (directory / "rows" / "leftover.parquet").write_bytes(b"")
+    stage(small(), None, directory)
+    assert (directory / "staged.json").read_text() == said
+    assert not (directory / "staged.half").exists()
+    assert not (directory / "rows" / "leftover.parquet").exists()
 
 
 def test_too_few_tenants_are_refused(tmp_path: Path) -> None:

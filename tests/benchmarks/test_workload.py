@@ -1,4 +1,5 @@
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,12 +54,47 @@ def test_what_is_not_said_has_a_default() -> None:
         ({"queries": [{"where": "true"}]}, "has no name"),
         ({"queries": [{"name": "q", "aggregates": ["sum"]}]}, "'sum' is no aggregate"),
         ({"queries": [{"name": "q", "aggregates": ["avg value"]}]}, "'avg' is no function"),
+        ({"queries": [{"name": "q", "aggregates": ["sum idd"]}]}, "'idd' is no column"),
+        ({"queries": [{"name": "q", "aggregates": "sum id"}]}, "aggregates has to be a list"),
+        ({"queries": [{"name": "q", "by": "ap"}]}, "'ap' is no column"),
+        ({"queries": [{"name": "q", "where": "dt = {dya}"}]}, "'dya' is no place; there are day, later"),
+        ({"queries": [{"name": "q", "where": 1}]}, "where has to be a text"),
+        ({"queries": [{"name": "q", "join": "yes"}]}, "join has to be true or false"),
+        ({"queries": [{"name": "q"}, {"name": "q"}]}, "a name of its own"),
+        ({"queries": []}, "at least one"),
+        ({"queries": ["q"]}, "a query has to be a table"),
+        ({"repeats": "3"}, "repeats has to be a number of 1 or more, not '3'"),
+        ({"repeats": 0}, "repeats has to be a number of 1 or more"),
+        ({"appends": -1}, "appends has to be a number of 0 or more"),
+        ({"minutes": "x"}, "minutes has to be a number above 0"),
+        ({"seconds": 0}, "seconds has to be a number above 0"),
+        ({"below": "lots"}, "below has to be a size such as '64MB'"),
+        ({"engines": "coalesce"}, "engines has to be a list of names"),
+        ({"together": ["coalesce", 1]}, "together has to be a list of names"),
+        ({"first_day": "2026-05-01"}, "first_day has to be a date"),
+        ({"seed": True}, "seed has to be a number"),
+        ({"sizes": [1]}, "sizes has to be a table"),
+        ({"sizes": {}}, "sizes are tables"),
+        ({"sizes": {"tiny": 3}}, "sizes are tables"),
+        ({"sizes": {"tiny": {"rows": True, "days": 1, "tenants": 1}}}, "rows has to be a number of 1 or more"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(change: dict[str, Any], said: str) -> None:
     """A misspelt word is not left out in silence."""
     with pytest.raises(Refused, match=said):
         parse("small", {**SMALL, **change})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"a = ", "odd.toml is not TOML"), (b"\xff", "odd.toml is not TOML"), (None, "cannot be read")],
+)
+def test_a_file_that_is_none_is_refused_in_a_sentence(tmp_path: Path, content: bytes | None, said: str) -> None:
+    """Half a line, bytes that are no text, a directory of that name."""
+    path = tmp_path / "odd.toml"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(Refused, match=said):
+        workload.load("odd", tmp_path)
 
 
 def test_a_size_may_measure_less_than_the_others() -> None:
