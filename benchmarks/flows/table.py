@@ -28,7 +28,7 @@ CHECKED: Final = Query(name="checked", aggregates=_AGGREGATES)
 EVERYTHING: Final = Query(name="everything", aggregates=_AGGREGATES, by="app")
 
 
-class _Often(NamedTuple):
+class Often(NamedTuple):
     """How often something is done: `most` times in so many `seconds`; `few` times, unless these take `far_too_many`."""
 
     most: int
@@ -41,8 +41,8 @@ class _Often(NamedTuple):
         return number < self.most and (spent < self.seconds or (number < self.few and spent < self.far_too_many))
 
 
-_WARM: Final = _Often(5, 8.0, 2, 30.0)  # so long does a JVM compile
-_WRITES: Final = _Often(len(_LIKE_IT), 10.0, 3, 60.0)  # and the table that is used
+_WARM: Final = Often(5, 8.0, 2, 30.0)  # so long does a JVM compile
+_WRITES: Final = Often(len(_LIKE_IT), 10.0, 3, 60.0)  # and the table that is used
 
 
 def write(_: Workload, size: Size, staged: Staged, steps: Steps) -> None:
