@@ -74,6 +74,14 @@ MUTANTS = (
         seen="`n >= 5` over a renamed column skips row groups whose greatest n is 5",
     ),
     Mutant(
+        name="spark dead rows: what is NULL on them leaves them out, whatever stands behind it",
+        file="coalesce/spark/source/dead.py",
+        old="TRUE if alone else TRUE | NULL",
+        new="TRUE",
+        tests=("tests/spark/test_dead_unasked.py::test_what_is_null_on_dead_rows_keeps_nothing_from_them",),
+        seen="`app IN ('x', 'y') AND …` fails with a division by zero on rows that were removed",
+    ),
+    Mutant(
         name="spark stream: it begins one version late",
         file="coalesce/spark/source/stream.py",
         old="        return max(wanted - 1, 0)\n",

@@ -108,6 +108,66 @@ def test_dead_rows_without_an_app_fail_nothing(spark: "SparkSession", tmp_path: 
     assert not tells_dead(plan_of(frame.where("app = 'A'")))
 
 
+@pytest.fixture
+def failing(tmp_path: Path) -> Table:
+    """One file in which the rows without an app and those of `gone` are dead, and they alone have a `v` of 0."""
+    apps = ["x", "y", None, "gone"] * 10
+    rows = pa.table({"app": apps, "k": range(40), "v": [int(app in ("x", "y")) for app in apps]})
+    rule = coalesce.small("app")
+    table = coalesce.create(tmp_path / "t", rows.schema, partition_by=["app"], rule=rule, properties=MARK)
+    table.append(rows)
+    table.drop_partition(app=None)
+    table.drop_partition(app="gone")
+    assert removed(table) == 20
+    return table
+
+
+ON_EVERY_ROW = "exists(array(v), e -> 10 div e > 0)"  # no code is generated for it, nor for what stands beside it
+
+
+@pytest.mark.parametrize(
+    ("where", "asks"),
+    [
+        ("app IN ('x', 'y')", True),  # NULL on the rows without an app
+        ("NOT (app IN ('gone', 'never'))", True),
+        ("app = 'x' OR app = 'y'", True),
+        ("app <> 'gone' AND k < 90", False),  # by which Spark asks for IS NOT NULL, too
+        ("app = 'x'", False),
+    ],
+)
+@pytest.mark.parametrize("inferring", ["true", "false"])
+def test_what_is_null_on_dead_rows_keeps_nothing_from_them(
+    spark: "SparkSession", failing: Table, where: str, asks: bool, inferring: str
+) -> None:
+    """Of `NULL AND …` Spark computes both sides: what could fail there must not see rows that were removed."""
+    settings = {"spark.sql.ansi.enabled": "true", "spark.sql.constraintPropagation.enabled": inferring}
+    with changed(spark, settings):
+        frame = load(spark, failing)
+        expected = keys(frame.where(where))
+        assert expected == sorted(failing.scan(where).to_arrow().column("k").to_pylist())
+        assert expected
+        assert keys(frame.where(f"({where}) AND {ON_EVERY_ROW}")) == expected
+        assert not tells_dead(plan_of(frame.where(where)))  # alone, it leaves them out
+        tells = tells_dead(plan_of(frame.where(f"({where}) AND {ON_EVERY_ROW}")))
+        assert tells is (asks or inferring == "false")
+
+
+@pytest.mark.parametrize("statement", ["UPDATE ours SET v = 5 WHERE {}", "DELETE FROM ours WHERE {}"])
+def test_statements_fail_on_no_dead_row(spark: "SparkSession", tmp_path: Path, failing: Table, statement: str) -> None:
+    """They ask a condition twice, once for the files and once for the rows; it is computed for live rows alone."""
+    path = tmp_path / "t"
+    with changed(spark, {"spark.sql.ansi.enabled": "true"}):
+        spark.sql(f"CREATE TABLE ours USING coalesce LOCATION '{path}'")
+        try:
+            spark.sql(statement.format(f"10 div v > 9 AND k < 9 AND {ON_EVERY_ROW}"))
+        finally:
+            spark.sql("DROP TABLE ours")
+    rows = coalesce.open(path).scan().to_arrow().to_pylist()
+    few = {row["k"]: row["v"] for row in rows if row["k"] < 9}
+    assert few == ({0: 5, 1: 5, 4: 5, 5: 5, 8: 5} if statement.startswith("UPDATE") else {})
+    assert len(rows) == (20 if statement.startswith("UPDATE") else 15)
+
+
 def test_what_is_asked_later(spark: "SparkSession", removed_from: Table) -> None:
     """Of one frame, in one session: each query by its own filters; after more is removed, by what is dead then."""
     frame = load(spark, removed_from)

@@ -22,7 +22,7 @@ from coalesce.plan.plan import Plan
 from coalesce.plan.planner import Judge, PlannedManifest
 from coalesce.predicate.domains import Both
 from coalesce.predicate.expr import Bound
-from coalesce.predicate.outcomes import Outcomes, may_be_true
+from coalesce.predicate.outcomes import NULL, TRUE, Outcomes
 from coalesce.spark.jvm.values import texts
 from coalesce.spark.source.constants import Constants
 
@@ -77,10 +77,13 @@ def _starts(version: Version, count: Callable[[ManifestRef], int]) -> dict[str, 
 # --- by the query's filters --------------------------------------------------------------------------------------
 
 
-def asks_for_dead(plan: Plan, predicate: Bound) -> bool:
-    """Whether the predicate may be TRUE on a dead row of the plan's files, as far as its tuple tells."""
-    judge = Judge(predicate, plan.version.schema)
-    return any(bool(may_be_true(_dead_outcomes(planned, judge)).any()) for planned in plan.manifests)
+def asks_for_dead(plan: Plan, predicate: Bound, *, alone: bool) -> bool:
+    """Whether the predicate may be TRUE on a dead row of the plan's files, as far as its tuple tells.
+
+    NULL will do as well unless it is `alone`: Spark evaluates what stands behind a condition that is not FALSE.
+    """
+    judge, asked = Judge(predicate, plan.version.schema), TRUE if alone else TRUE | NULL
+    return any(bool((_dead_outcomes(planned, judge) & asked).any()) for planned in plan.manifests)
 
 
 def _dead_outcomes(planned: PlannedManifest, judge: Judge) -> Outcomes:

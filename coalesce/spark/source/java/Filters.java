@@ -11,6 +11,8 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -60,14 +62,25 @@ final class Filters {
 
   /**
    * Those that fail on no row, whatever is in it: a reader may be given them. But for IS NOT NULL, which Spark asks where
-   * it likes, last if no other condition is about the column.
+   * it likes, unless another of them is about the column: with that, or before it.
    */
   static List sure(List conditions) {
     ArrayList found = new ArrayList();
+    ArrayList notNull = new ArrayList();
+    AttributeSet columns = AttributeSet$.MODULE$.empty();
     for (int i = 0; i < conditions.size(); i++) {
-      Option pushed = DataSourceStrategy$.MODULE$.translateFilter((Expression) conditions.get(i), true);
-      if (pushed.isDefined() && !(pushed.get() instanceof IsNotNull)) {
-        found.add(conditions.get(i));
+      Expression condition = (Expression) conditions.get(i);
+      Option pushed = DataSourceStrategy$.MODULE$.translateFilter(condition, true);
+      if (pushed.isDefined() && pushed.get() instanceof IsNotNull) {
+        notNull.add(condition);
+      } else if (pushed.isDefined()) {
+        found.add(condition);
+        columns = columns.$plus$plus(condition.references());
+      }
+    }
+    for (int i = 0; i < notNull.size(); i++) {
+      if (((Expression) notNull.get(i)).references().subsetOf(columns)) {
+        found.add(notNull.get(i));
       }
     }
     return found;
