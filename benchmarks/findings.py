@@ -59,7 +59,7 @@ class Findings:
     def take(self, path: Path) -> None:
         """Add what a process has written down; of one that was killed, the last line may be half of one."""
         text = path.read_text(errors="replace") if path.exists() else ""
-        for line in text[: text.rfind("\n") + 1].splitlines():
+        for line in text.split("\n")[:-1]:
             said = json.loads(line)
             if "figure" in said:
                 self.figures.setdefault(said["figure"], []).append(said["value"])

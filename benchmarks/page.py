@@ -38,9 +38,10 @@ def section(outcome: Outcome) -> str:
     """What the page has of one outcome."""
     picture = RESULTS / f"{outcome.workload}-{outcome.size}.png"
     workload = load(outcome.workload)
-    size = workload.sizes.get(outcome.size)  # which may be called otherwise by now
-    of = "" if size is None else f" {size.days:,} {'day' if size.days == 1 else 'days'} × {size.tenants:,} tenants."
-    parts = [f"## {outcome.workload}, {outcome.size}", f"{workload.purpose}.{of}"]
+    size, said = workload.sizes.get(outcome.size), f"{workload.purpose}."
+    if size is not None and size.rows == outcome.rows:  # else it has become another since
+        said += f" {size.days:,} {'day' if size.days == 1 else 'days'} × {size.tenants:,} tenants."
+    parts = [f"## {outcome.workload}, {outcome.size}", said]
     if picture.exists():
         parts.append(f"![{outcome.workload}, {outcome.size}](results/{picture.name})")
     if outcome.workload == "growth" and (RESULTS / "growth.png").exists():

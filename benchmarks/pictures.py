@@ -123,7 +123,7 @@ def _bars(axes: Any, title: str, others: Mapping[str, float | None], words: Mapp
     axes.set_xlim(least / 1.6, most * 2.2)
     for place, (name, factor, width) in enumerate(zip(labels, ratios, widths, strict=True)):
         exact = f"{factor:,.0f}×" if (factor or 0) >= 10 else f"{factor:.1f}×" if factor else "none"
-        text = words[name] if factor is None else exact
+        text = (words[name] or "not measured") if factor is None else exact
         axes.annotate(text, (max(width, 1), place), textcoords="offset points", xytext=(3, -3), fontsize=7)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)

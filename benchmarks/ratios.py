@@ -139,9 +139,12 @@ def _cell(found: Findings, base: Findings, figure: str) -> str:
 
 def missing(found: Findings, figure: str) -> str:
     """What stands in the place of a figure: that there is no such thing, or how its process ended before it."""
-    text = found.words.get(figure)
+    step = figure.partition(":")[0]  # of which others, such as bytes read, are a part
+    text = found.words.get(figure, found.words.get(step))
     if text is not None:
         return "**failed**" if text.startswith("failed") else "no"
+    if step != figure and step in found.figures:
+        return ""
     ended = next((text for step, text in found.words.items() if step.startswith(PROCESS)), None)
     return "" if ended is None else "too long" if ended.startswith("not finished") else "**ended**"
 

@@ -9,8 +9,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
+from string import Formatter
 from typing import Any, Final
 
 DIRECTORY: Final = Path(__file__).parent / "workloads"
@@ -168,11 +169,13 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "skew": "zipf", "below": "64MB", "repeats": 3, "appends": 0, "append_rows": 1_000, "minutes": 30,
     "together": (), "engines": (), "measures": MEASURES, "only": (), "processes": 1, "seconds": 3.0,
 }  # fmt: skip
+_LEAST: Final = {"rows": 1, "days": 1, "tenants": 1, "processes": 1, "repeats": 1, "appends": 0, "append_rows": 1}
 _QUERY: Final = {"name", "where", "aggregates", "by", "join"}
 _KINDS: Final[Mapping[str, type]] = {
     "purpose": str, "seed": int, "first_day": date, "flow": str, "columns": list, "default": str, "sizes": dict,
     "queries": list,
 }  # fmt: skip
+_NOT_MEANT: Final[Mapping[type, type]] = {int: bool, date: datetime}  # which Python takes for one
 _TYPES: Final = {str: "a text", int: "a number", date: "a date", list: "a list", dict: "a table", bool: "true or false"}
 
 
@@ -185,8 +188,8 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
     said = {key: _typed(f"{name}.toml", key, text[key], kind) for key, kind in _KINDS.items() if key in text}
     if not text["sizes"] or not all(isinstance(size, dict) for size in text["sizes"].values()):
         raise Refused(f"{name}.toml: sizes are tables, such as [sizes.tiny], at least one.")
-    columns = tuple(_one_of(name, "column", c, COLUMNS) for c in said.get("columns", COLUMNS))
-    queries = tuple(_query(name, q, ("dt", "app", *columns)) for q in said.get("queries", ()))
+    columns = tuple(_one_of(f"{name}.toml", "column", c, COLUMNS) for c in said.get("columns", COLUMNS))
+    queries = tuple(_query(f"{name}.toml", q, ("dt", "app", *columns)) for q in said.get("queries", ()))
     if not queries or len({query.name for query in queries}) < len(queries):
         raise Refused(f"{name}.toml: queries are wanted, at least one, and each with a name of its own.")
     shared = {**_DEFAULTS, **{key: text[key] for key in _SIZE if key in text}}
@@ -194,7 +197,7 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
     for key, size in sizes.items():
         for asked in size.only:
             _one_of(f"{name}.toml, size {key}", "query", asked, tuple(query.name for query in queries))
-    flow = _one_of(name, "flow", text.get("flow", "table"), FLOWS)
+    flow = _one_of(f"{name}.toml", "flow", text.get("flow", "table"), FLOWS)
     if flow != "table" and any(size.processes > 1 for size in sizes.values()):
         raise Refused(f"{name}.toml: several processes use tables only in the flow 'table', not in {flow!r}.")
     default = text.get("default", next(iter(sizes)))
@@ -234,9 +237,6 @@ def _size(where: str, given: Mapping[str, Any]) -> Size:
     return Size(**{**given, "together": together, **lists})
 
 
-_LEAST: Final = {"rows": 1, "days": 1, "tenants": 1, "processes": 1, "repeats": 1, "appends": 0, "append_rows": 1}
-
-
 def _texts(where: str, name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
         raise Refused(f"{where}: {name} has to be a list of names, not {given!r}.")
@@ -244,26 +244,30 @@ def _texts(where: str, name: str, given: Any) -> tuple[str, ...]:
 
 
 def _typed(where: str, name: str, given: Any, kind: type) -> Any:
-    if not isinstance(given, kind) or (kind is int and isinstance(given, bool)):
+    if not isinstance(given, kind) or isinstance(given, _NOT_MEANT.get(kind, ())):
         raise Refused(f"{where}: {name} has to be {_TYPES[kind]}, not {given!r}.")
     return given
 
 
-def _query(name: str, given: Any, columns: tuple[str, ...]) -> Query:
-    where = f"{name}.toml, a query"
-    _known(where, _typed(name, "a query", given, dict), _QUERY)
+def _query(file: str, given: Any, columns: tuple[str, ...]) -> Query:
+    where = f"{file}, a query"
+    _known(where, _typed(file, "a query", given, dict), _QUERY)
     if "name" not in given:
-        raise Refused(f"{name}.toml: a query has no name.")
+        raise Refused(f"{file}: a query has no name.")
     for key, kind in (("name", str), ("where", str), ("by", str), ("aggregates", list), ("join", bool)):
         _typed(where, key, given.get(key, kind()), kind)
-    for place in re.findall(r"\{(.*?)\}", given.get("where", "")):
-        _one_of(where, "place", place, PLACES)
+    try:
+        for _, place, _, _ in Formatter().parse(given.get("where", "")):
+            if place is not None:
+                _one_of(where, "place", place, PLACES)
+    except ValueError as error:
+        raise Refused(f"{where}: {given['where']!r} has a brace too many: {error}.") from error
     if "by" in given:
         _one_of(where, "column", given["by"], columns)
     return Query(
         name=given["name"],
         where=given.get("where"),
-        aggregates=tuple(_aggregate(name, text, columns) for text in given.get("aggregates", _AGGREGATES)),
+        aggregates=tuple(_aggregate(where, text, columns) for text in given.get("aggregates", _AGGREGATES)),
         by=given.get("by"),
         join=given.get("join", False),
     )
@@ -273,7 +277,7 @@ def _aggregate(where: str, text: str, columns: tuple[str, ...]) -> tuple[str, st
     function, _, column = _typed(where, "an aggregate", text, str).partition(" ")
     _one_of(where, "function", function, FUNCTIONS)
     if (function == "count") != (column == ""):
-        raise Refused(f"{where}.toml: {text!r} is no aggregate; 'count' and 'sum id' are.")
+        raise Refused(f"{where}: {text!r} is no aggregate; 'count' and 'sum id' are.")
     return function, _one_of(where, "column", column, columns) if column else None
 
 

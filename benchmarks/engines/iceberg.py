@@ -150,6 +150,7 @@ class IcebergBucketCopyOnWrite(_Shared):
     """By (dt, bucket(16, app)), the advice for a column of many values, each file sorted by app; copy-on-write."""
 
     fields = "dt, bucket(16, app)"
+    strategy = "sort"
 
     def ordered(self) -> None:
         """See `_Iceberg`."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Final
 
-from benchmarks.answers import answer
+from benchmarks.answers import Answer, answer
 from benchmarks.engines.engine import Engine, NotOffered
 from benchmarks.findings import Notebook
 from benchmarks.turns import Turns
@@ -140,13 +140,14 @@ class Steps:
         """
         self.turns.step()
         works: dict[str, Callable[[], object]] = dict(beside or {})
+        firsts: dict[str, Answer] = {}
         for name, forms in queries.items():
             with self.words_for(name) as attempt:
                 for form in forms:
                     self.engine.prepare(form.where)
-                given = answer(forms[0], self.engine.query(forms[0]))
+                firsts[name] = answer(forms[0], self.engine.query(forms[0]))
                 if name not in own:
-                    self.notes.answer(name, given)
+                    self.notes.answer(name, firsts[name])
                 self.engine.watch()
                 self.engine.query(forms[0])
                 read = self.engine.read()
@@ -158,10 +159,14 @@ class Steps:
                 works[name] = rotating(self.engine.query, forms)
         self.in_turns(works, rounds=rounds)
         for name, forms in queries.items():
-            for number, form in enumerate(forms[:again] if name in works and name not in own else ()):
+            known = 0 if name not in works else 1 if name in own else again
+            for number, form in enumerate(forms[:known]):
                 with self.words_for(name):
-                    said = name if number == 0 else f"{name}, of others ({number})"
-                    self.notes.answer(said, answer(form, self.engine.query(form)))
+                    given = answer(form, self.engine.query(form))
+                    if name not in own:
+                        self.notes.answer(name if number == 0 else f"{name}, of others ({number})", given)
+                    elif given != firsts[name]:
+                        raise ValueError(f"it was {firsts[name]} once, and is {given} by now")
 
     def check(self, query: Query) -> None:
         """Write down an answer, and time nothing."""

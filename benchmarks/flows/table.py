@@ -41,8 +41,8 @@ class Often(NamedTuple):
         return number < self.most and (spent < self.seconds or (number < self.few and spent < self.far_too_many))
 
 
-_WARM: Final = Often(5, 8.0, 2, 30.0)  # so long does a JVM compile
-_WRITES: Final = Often(len(_LIKE_IT), 10.0, 3, 60.0)  # and the table that is used
+WARM: Final = Often(5, 8.0, 2, 30.0)  # so long does a JVM compile
+WRITES: Final = Often(len(_LIKE_IT), 10.0, 3, 60.0)  # and the table that is used
 
 
 def write(_: Workload, size: Size, staged: Staged, steps: Steps) -> None:
@@ -52,13 +52,13 @@ def write(_: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     engine.create("warm_write", staged.warm)
     steps.turns.step()
     spent = 0.0
-    for number in range(_WARM.most):
-        if _WARM.goes_on(number, spent):
+    for number in range(WARM.most):
+        if WARM.goes_on(number, spent):
             spent += seconds(partial(engine.create, f"warm_{number}", staged.source))
     spent = 0.0
     # The table that is used is the last: by then everyone has written as much.
     for number, name in enumerate([*_LIKE_IT, MAIN]):
-        if name != MAIN and not _WRITES.goes_on(number, spent):
+        if name != MAIN and not WRITES.goes_on(number, spent):
             continue
         steps.turns.step()
         with Peak() if "memory" in size.measures else nullcontext() as peak:

@@ -137,6 +137,27 @@ def test_processes_share_the_time_for_which_a_query_is_repeated(
         assert len(found.figures["query"]) == times
 
 
+def test_an_answer_that_changes_while_it_is_timed_is_a_failure(tmp_path: Path) -> None:
+    """Also of a question that each engine has for itself: something that was kept is not true any more."""
+
+    class Forgetful(ArrowDataset):
+        answers = 0
+
+        def query(self, query: Query) -> Rows:
+            self.answers += len(query.aggregates)
+            return [[self.answers]]
+
+    forms = [Query(name="q", aggregates=(("count", None),))]
+    for name, own in (("shared", ()), ("own", ("q",))):
+        Steps(Forgetful.__new__(Forgetful), Notebook(tmp_path / name), SIZE).queries(
+            {"q": forms}, rounds=(0, 1), own=own
+        )
+        found = Findings()
+        found.take(tmp_path / name)
+        assert bool(found.contradictions) is (name == "shared")
+        assert found.words.get("q", "").startswith("failed: ValueError: it was Answer") is (name == "own")
+
+
 def test_each_round_asks_the_next_form_of_a_query(tmp_path: Path) -> None:
     """Whoever keeps what the first one found does not know the second; some answers are written down afterwards."""
     asked: list[str | None] = []
@@ -153,7 +174,7 @@ def test_each_round_asks_the_next_form_of_a_query(tmp_path: Path) -> None:
     other = Findings()
     other.take(tmp_path / "other")
     assert other.answers == {}
-    assert [str(where)[-2] for where in asked] == [*"aa", *"abcab", *"abc", *"aa"]
+    assert [str(where)[-2] for where in asked] == [*"aa", *"abcab", *"abc", *"aa", "a"]
     found = Findings()
     found.take(tmp_path / "notes")
     assert found.answers.keys() == {"q", "q, of others (1)", "q, of others (2)"}

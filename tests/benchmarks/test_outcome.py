@@ -106,9 +106,15 @@ def test_half_a_line_is_of_a_process_that_was_killed(tmp_path: Path) -> None:
 def test_what_was_not_reached_says_so(ended: str, shown: str) -> None:
     """A figure that is missing since its process ended before is not empty, nor "no"."""
     theirs = findings(write=3_000)
-    theirs.words = {"the process that is to use": ended}
-    text = markdown(outcome(coalesce=findings(write=1_500, plan=10), hive=theirs))
+    theirs.words = {"the process that is to use": ended, "merge": "failed: X"}
+    ours = findings(write=1_500, plan=10)
+    for name in ("write: bytes read", "plan: bytes read", "merge: bytes read"):
+        ours.figures[name], ours.units[name] = [1.0], "KB"
+    text = markdown(outcome(coalesce=ours, hive=theirs))
     assert f"| plan | 10.0 ms | {shown} |" in text
+    assert f"| plan: bytes read | 1.00 KB | {shown} |" in text
+    assert "| write: bytes read | 1.00 KB |  |" in text
+    assert "| merge: bytes read | 1.00 KB | **failed** |" in text
 
 
 def test_what_the_median_says_otherwise_is_said() -> None:

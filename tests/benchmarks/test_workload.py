@@ -1,4 +1,4 @@
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ def test_what_is_not_said_has_a_default() -> None:
         ({"queries": [{"name": "q", "aggregates": "sum id"}]}, "aggregates has to be a list"),
         ({"queries": [{"name": "q", "by": "ap"}]}, "'ap' is no column"),
         ({"queries": [{"name": "q", "where": "dt = {dya}"}]}, "'dya' is no place; there are day, later"),
+        ({"queries": [{"name": "q", "where": "dt = {day"}]}, "has a brace too many"),
+        ({"queries": [{"name": "q", "where": "dt = day}"}]}, "has a brace too many"),
         ({"queries": [{"name": "q", "where": 1}]}, "where has to be a text"),
         ({"queries": [{"name": "q", "join": "yes"}]}, "join has to be true or false"),
         ({"queries": [{"name": "q"}, {"name": "q"}]}, "a name of its own"),
@@ -72,6 +74,7 @@ def test_what_is_not_said_has_a_default() -> None:
         ({"engines": "coalesce"}, "engines has to be a list of names"),
         ({"together": ["coalesce", 1]}, "together has to be a list of names"),
         ({"first_day": "2026-05-01"}, "first_day has to be a date"),
+        ({"first_day": datetime(2026, 5, 1)}, "first_day has to be a date"),
         ({"seed": True}, "seed has to be a number"),
         ({"sizes": [1]}, "sizes has to be a table"),
         ({"sizes": {}}, "sizes are tables"),

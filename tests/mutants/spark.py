@@ -76,8 +76,8 @@ MUTANTS = (
     Mutant(
         name="spark dead rows: what is NULL on them leaves them out, whatever stands behind it",
         file="coalesce/spark/source/dead.py",
-        old="TRUE if alone else TRUE | NULL",
-        new="TRUE",
+        old="schema), TRUE | NULL",
+        new="schema), TRUE",
         tests=("tests/spark/test_dead_unasked.py::test_what_is_null_on_dead_rows_keeps_nothing_from_them",),
         seen="`app IN ('x', 'y') AND …` fails with a division by zero on rows that were removed",
     ),

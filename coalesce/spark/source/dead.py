@@ -77,12 +77,12 @@ def _starts(version: Version, count: Callable[[ManifestRef], int]) -> dict[str, 
 # --- by the query's filters --------------------------------------------------------------------------------------
 
 
-def asks_for_dead(plan: Plan, predicate: Bound, *, alone: bool) -> bool:
-    """Whether the predicate may be TRUE on a dead row of the plan's files, as far as its tuple tells.
+def asks_for_dead(plan: Plan, predicate: Bound) -> bool:
+    """Whether the predicate may be TRUE or NULL on a dead row of the plan's files, as far as its tuple tells.
 
-    NULL will do as well unless it is `alone`: Spark evaluates what stands behind a condition that is not FALSE.
+    NULL is not enough to leave a row out: Spark evaluates what stands behind a condition that is not FALSE.
     """
-    judge, asked = Judge(predicate, plan.version.schema), TRUE if alone else TRUE | NULL
+    judge, asked = Judge(predicate, plan.version.schema), TRUE | NULL
     return any(bool((_dead_outcomes(planned, judge) & asked).any()) for planned in plan.manifests)
 
 

@@ -70,8 +70,8 @@ _plans: Recent[tuple[object, ...], Outline] = Recent(_KEPT, lambda plan: plan.nb
 # Of conditions that mean the same in every session, and so for every scan: by version and filters.
 _plain: Recent[tuple[str, frozenset[str]], Outline] = Recent(_KEPT, lambda plan: plan.nbytes, _texts)
 _estimates: Recent[tuple[str, frozenset[str], int | None], str] = Recent(_KEPT, len, _texts)  # of those, also by part
-# Of those, also by the filters that are sure, whether these are all, and whether rows can be counted.
-_told: Recent[tuple[str, frozenset[str], frozenset[str], bool, bool], str] = Recent(_KEPT, len, _texts)
+# Of those, also by the filters that are sure and by whether rows can be counted.
+_told: Recent[tuple[str, frozenset[str], frozenset[str], bool], str] = Recent(_KEPT, len, _texts)
 _counts: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len, _texts)  # of those, where rows are only counted
 _descriptions: Recent[tuple[str, frozenset[str]], str] = Recent(_KEPT, len, _texts)  # of those that somebody looked at
 _last_scans: Recent[str, Outline] = Recent(_KEPT, lambda plan: plan.nbytes)  # by `_place`
@@ -220,15 +220,16 @@ def parts(question: Question, evaluator: Any) -> str:
     If the filters that are `sure`, which fail on no row, leave out every dead one, or the rows of all files can be
     `counted`, files with dead rows and others are read as one part.
     """
-    sure, filters, alone = frozenset(question["sure"]), frozenset(question["filters"]), question["alone"]
-    asked = question["key"], filters, sure, alone, question["counted"]
+    sure, filters = frozenset(question["sure"]), frozenset(question["filters"])
+    asked = question["key"], filters, sure, question["counted"]
     known = _told.get(asked)
     if known is not None:
         return known
     found = _recall(question)
     constants, plan = found.constants, _plan(question, found, evaluator)
-    unasked = constants.unasked
-    if not unasked or asks_for_dead(plan, normalize(_predicate({"filters": sure}, found)), alone=alone):
+    unasked, asking = constants.unasked, normalize(_predicate({"filters": sure}, found))
+    # What only Spark understands may mean something else by the time that files are listed, and leave others.
+    if not unasked or asks_for_dead(plan if is_plain(plan.predicate) else found.plan(asking), asking):
         unasked = {}
     apart = set(constants.parts).difference(*unasked.values())
     told = {part: list_dead(plan, constants, part) for part in (*unasked, *apart)}

@@ -47,8 +47,8 @@ from coalesce.table.layout import Arrangement, one_nan
 
 # Whatever a user reads leniently: rows that cannot be read are not to be left out of what replaces them. Whatever files
 # a user takes for those of Spark 2: dates are not to be shifted. Columns are known by their names in all files, also in
-# those that others wrote, without ids. And what a statement asks twice is not computed before what leaves out removed
-# rows, on which it may fail.
+# those that others wrote, without ids. And what a statement asks twice is computed where it is asked, not before what
+# leaves out removed rows, on which it may fail.
 EVERY_ROW: Final = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -56,7 +56,7 @@ EVERY_ROW: Final = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.fieldId.read.enabled": "false",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
-    "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
+    "spark.sql.subexpressionElimination.enabled": "false",
 }
 FILE: Final = "_file"
 _LISTED_FILE: Final = "listed_file"

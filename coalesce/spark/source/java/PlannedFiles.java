@@ -68,15 +68,14 @@ public class PlannedFiles implements FileIndex {
 
   /**
    * The parts to read, each in its own way, of what `filters` leave; at least one. `schema` are the table's columns. If
-   * the filters that are `sure`, which fail on no row, leave out all dead ones, be they `alone` or not, or rows can be
-   * `counted`, which `LiveScans` knows, files that hold dead ones are not read apart from the others.
+   * the filters that are `sure`, which fail on no row, leave out all dead ones, or rows can be `counted`, which `LiveScans`
+   * knows, files that hold dead ones are not read apart from the others.
    */
-  List parts(StructType schema, Map filters, Map sure, boolean alone, boolean counted) {
+  List parts(StructType schema, Map filters, Map sure, boolean counted) {
     Object scan = scan(filters);
     Map question = question("parts", filters);
     question.put("counted", Boolean.valueOf(counted));
     question.put("sure", new ArrayList(sure.keySet()));
-    question.put("alone", Boolean.valueOf(alone));
     question.put("scan", scan);
     Map left = Bridge.read(Bridge.ask(question, new Evaluator(filters)));
     List described = (List) table.get("parts");

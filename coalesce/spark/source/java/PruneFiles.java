@@ -2,7 +2,6 @@ package coalesce.spark;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -117,8 +116,7 @@ public class PruneFiles extends Rule {
       Expression whole = Filters.all(sure, conjuncts); // in this order: what the others could fail on may be dead
       boolean counted = LiveScans.canCount(scan, whole, asked);
       Map left = Filters.bySql(sure, Filters.names(scan.output()));
-      boolean alone = new HashSet(sure).containsAll(conjuncts); // nothing is asked that could fail
-      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan), left, alone, counted);
+      List parts = files(scan).parts(scan.relation().schema(), filters(plan, scan), left, counted);
       ArrayList children = new ArrayList();
       for (int i = 0; i < parts.size(); i++) {
         // The first keeps the attributes that the rest of the query knows; a union passes those of its first child on.
