@@ -227,7 +227,7 @@ def parts(question: Question, evaluator: Any) -> str:
         return known
     found = _recall(question)
     constants, plan = found.constants, _plan(question, found, evaluator)
-    unasked, asking = constants.unasked, normalize(_predicate({"filters": sure}, found))
+    unasked, asking = constants.unasked if sure else {}, normalize(_predicate({"filters": sure}, found))
     # What only Spark understands may mean something else by the time that files are listed, and leave others.
     if not unasked or asks_for_dead(plan if is_plain(plan.predicate) else found.plan(asking), asking):
         unasked = {}
