@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from typing import Any, Final
 
@@ -22,6 +23,9 @@ _CHANGED_ENOUGH: Final = 60.0  # and no change: whoever has done the same change
 # What is short is repeated so often, first to warm up, since so long does a JVM compile what it runs, and then by the
 # clock; as long as all of it takes no more than so many seconds, by the clock those that the workload says.
 _ROUNDS, _SHORT = (12, 60), 2.0
+# What is the same each time and takes less than so many seconds is done several times in a turn: of a fraction of a
+# millisecond, most would be to wake up after the turns of others.
+_BRIEF, _AT_MOST = 0.005, 20
 
 
 @dataclass(slots=True)
@@ -91,24 +95,32 @@ class Steps:
         return done
 
     def in_turns(
-        self, works: Mapping[str, Callable[[], object]], least: int = 1, rounds: tuple[int, int] = _ROUNDS
+        self,
+        works: Mapping[str, Callable[[], object]],
+        least: int = 1,
+        rounds: tuple[int, int] = _ROUNDS,
+        alike: Collection[str] = (),
     ) -> None:
         """Time each of several again and again, all of them in turns; a long one less often.
 
         So what disturbs the machine for a while is in few figures of each. Every round begins with another. `rounds`
-        are those that warm up and those that are measured.
+        are those that warm up and those that are measured. What is `alike` asks the same each time.
         """
         self.turns.step()
         warming, measured = dict.fromkeys(works, 0.0), dict.fromkeys(works, 0.0)
+        often = dict.fromkeys(works, 1)
         for number in range(-rounds[0], rounds[1]):
             going = [n for n in measured if self._goes_on(number, least, warming[n], measured[n])]
             first = number % len(going) if going else 0
             for name in [*going[first:], *going[:first]]:
                 with self.words_for(name) as attempt:
-                    took = seconds(works[name])
-                    (warming if number < 0 else measured)[name] += took
+                    spent = seconds(partial(_repeatedly, works[name], often[name]))
+                    (warming if number < 0 else measured)[name] += spent
+                    took = spent / often[name]
                     if number >= 0:
                         self.notes.figure(name, took * 1e3, "ms")
+                    elif name in alike:
+                        often[name] = max(1, min(_AT_MOST, int(_BRIEF / took)))
                 if not attempt.done:
                     del measured[name]
             if going:
@@ -157,7 +169,7 @@ class Steps:
                     self.notes.figure(f"{name}: bytes read", read.bytes / 1024, "KB")
             if attempt.done:
                 works[name] = rotating(self.engine.query, forms)
-        self.in_turns(works, rounds=rounds)
+        self.in_turns(works, rounds=rounds, alike=[name for name, forms in queries.items() if len(forms) == 1])
         for name, forms in queries.items():
             known = 0 if name not in works else 1 if name in own else again
             for number, form in enumerate(forms[:known]):
@@ -187,6 +199,11 @@ def rotating(ask: Callable[[Any], object], forms: Sequence[Any]) -> Callable[[],
     """Ask the next form each time, and after the last one the first again."""
     following = cycle(forms)
     return lambda: ask(next(following))
+
+
+def _repeatedly(work: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        work()
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -75,7 +75,6 @@ def use(workload: Workload, size: Size, staged: Staged, steps: Steps) -> None:
     """The other process, or several: everything else."""
     engine = steps.engine
     queries = [query.filled(staged.values) for query in workload.asked(size)]
-    steps.turns.step()
     _warm_up(engine, size, staged, queries, steps.process)
     engine.open(_used(steps))
     warm = _plans(engine, staged, "again" in size.measures) if "plan" in size.measures else {}

@@ -89,6 +89,26 @@ def test_metadata_and_data_are_told_apart(tmp_path: Path) -> None:
     assert (found.files, found.directories, found.data_bytes, found.metadata_bytes) == (1, 2, 10, 5)
 
 
+def test_what_is_brief_is_done_several_times_in_a_turn(tmp_path: Path) -> None:
+    """If it is the same each time: of several forms each turn asks one, or they would come back too soon."""
+
+    class Counting(ArrowDataset):
+        asked = 0
+
+        def query(self, query: Query) -> Rows:
+            self.asked += len(query.aggregates)
+            return [[1]]
+
+    for name, forms, least, most in (("one", 1, 60 * 20, 80 * 20), ("two", 2, 60, 90)):
+        engine = Counting.__new__(Counting)
+        asked = [Query(name="q", where=f"app = '{n}'", aggregates=(("count", None),)) for n in range(forms)]
+        Steps(engine, Notebook(tmp_path / name), SIZE).queries({"q": asked})
+        found = Findings()
+        found.take(tmp_path / name)
+        assert len(found.figures["q"]) == 60
+        assert least <= engine.asked <= most
+
+
 def test_what_fails_or_is_not_there_becomes_words(tmp_path: Path) -> None:
     """The other steps go on, and the first of several changes is not measured."""
     engine: Any = object()
