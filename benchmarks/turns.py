@@ -1,9 +1,8 @@
 """Processes that take turns: one works, the others wait, so that what disturbs the machine disturbs all of them alike.
 
 A process asks for its next turn by a line, in a pipe, with the number of the step that it has come to, and waits for a
-line in another. Whoever hands out turns gives them to those that are furthest behind, one after the other. What a
-process does before it asks for the first one, to start and to warm up, all do at the same time. It needs nothing but
-Python, since some engines live in an environment of their own.
+line in another. Whoever hands out turns gives them to those that are furthest behind, one after the other. It needs
+nothing but Python, since some engines live in an environment of their own.
 """
 
 import json
@@ -49,10 +48,7 @@ class Turns:
 
 
 class Worker:
-    """A process; it ends by itself, or when all its turns together took too long.
-
-    Its first turn is what is left, when it is waited for, of all that it does before it asks for one.
-    """
+    """A process that is started at its first turn; it ends by itself, or when all its turns together took too long."""
 
     def __init__(self, command: Sequence[str], *, directory: Path, log: Path, seconds: float) -> None:
         self.step = 0
@@ -61,15 +57,15 @@ class Worker:
         self._limit = seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._asked = self._grants = -1
-        self._waits = False
 
     def turn(self) -> bool:
         """One turn; whether the process wants another."""
         begun = time.monotonic()
-        if self._waits:
+        if self._process is None:
+            self._process = self._start()
+        else:
             with suppress(BrokenPipeError):  # it was killed while it waited; what it asked for last ends below
                 os.write(self._grants, b"\n")
-        self._waits = True
         ready, _, _ = select.select([self._asked], [], [], max(0.0, self._left))
         self._left -= time.monotonic() - begun
         if not ready:
@@ -79,7 +75,6 @@ class Worker:
         if asked:
             self.step = int(asked)
             return True
-        assert self._process is not None
         code = self._process.wait()
         if code != 0:
             lines = [line for line in self._log.read_text().splitlines() if line.strip() and not line.startswith(" ")]
@@ -96,13 +91,12 @@ class Worker:
                 os.close(pipe)
             self._process = None
 
-    def start(self) -> None:
-        """Start it."""
+    def _start(self) -> subprocess.Popen[bytes]:
         self._asked, asking = os.pipe()
         granted, self._grants = os.pipe()
         environment = {**os.environ, _PIPES: json.dumps([asking, granted])}
         with self._log.open("a") as output:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 self._command,
                 cwd=self._directory,
                 env=environment,
@@ -113,17 +107,13 @@ class Worker:
             )
         for pipe in (asking, granted):
             os.close(pipe)
+        return process
 
 
 def hand_out(workers: Mapping[str, Worker]) -> dict[str, str]:
-    """Let them take turns until all have ended, each time beginning with another; what went wrong, by name.
-
-    All are started at once: what they do before they ask for a turn is not timed.
-    """
+    """Let them take turns until all have ended, each time beginning with another; what went wrong, by name."""
     working = list(workers.values())
     try:
-        for worker in working:
-            worker.start()
         for number in count():
             if not working:
                 break

@@ -19,7 +19,7 @@ from benchmarks.turns import Turns
 from benchmarks.workload import Query, Size
 
 _ENOUGH: Final = 20.0  # seconds, in all processes together, after which no query is repeated any more
-_CHANGED_ENOUGH: Final = 60.0  # and no change: whoever has done the same changes as often has the same rows
+_CHANGED_ENOUGH: Final = 40.0  # and no change: whoever has done the same changes as often has the same rows
 # What is short is repeated so often, first to warm up, since so long does a JVM compile what it runs, and then by the
 # clock; as long as all of it takes no more than so many seconds, by the clock those that the workload says.
 _ROUNDS, _SHORT = (12, 60), 2.0

@@ -38,24 +38,6 @@ def test_processes_take_turns_one_after_the_other(tmp_path: Path) -> None:
     assert (tmp_path / "done").read_text().split() == ["b1", "c1", "a1", "c2", "a2", "b2", "a3", "b3", "c3"]
 
 
-def test_what_comes_before_the_first_turn_is_done_at_the_same_time(tmp_path: Path) -> None:
-    """Each of the two waits until the other is there: sessions start, and warm up, together."""
-    program = (
-        "import sys, time, pathlib; from benchmarks.turns import Turns; own, other = map(pathlib.Path, sys.argv[1:])\n"
-        "own.touch()\nwhile not other.exists(): time.sleep(0.01)\nTurns().step()"
-    )
-    workers = {
-        own: Worker(
-            [sys.executable, "-c", program, str(tmp_path / own), str(tmp_path / other)],
-            directory=ROOT,
-            log=tmp_path / f"{own}.log",
-            seconds=30,
-        )
-        for own, other in ("ab", "ba")
-    }
-    assert hand_out(workers) == {}
-
-
 def test_nobody_begins_a_step_before_the_others_have_come_to_it(tmp_path: Path) -> None:
     """One that has less to do waits there."""
     assert hand_out({"a": worker(tmp_path, "a", "|1|2"), "b": worker(tmp_path, "b", "|123|4")}) == {}
