@@ -77,11 +77,12 @@ class Findings:
             self.contradictions.append(f"{question}: {before.rows:,} rows once and {given.rows:,} another time")
 
     def value(self, name: str, *, middle: bool = False) -> float | None:
-        """Of times the mean of the fastest quarter, of memory the least, of everything else the median; if the `middle`
+        """Of times the mean of the faster half, of memory the least, of everything else the median; if the `middle`
         is wanted, the median of everything.
 
         Whatever comes in between makes times longer, but the least of all is luck, and the more repeats there are, the
-        more of it. And a JVM holds what it once had.
+        more of it: two runs agreed better by the half than by the quarter, the median or the mean. And a JVM holds what
+        it once had.
         """
         values = sorted(self.figures.get(name, ()))
         if not values:
@@ -89,7 +90,7 @@ class Findings:
         if middle:
             return median(values)
         if self.units[name] in TIMES:
-            return fmean(values[: -(-len(values) // 4)])
+            return fmean(values[: -(-len(values) // 2)])
         return values[0] if name.endswith(MEMORY) else median(values)
 
     def to_dict(self) -> dict[str, object]:

@@ -8,7 +8,7 @@ from benchmarks.findings import PROCESS, TIMES, Findings
 from benchmarks.outcome import Outcome
 
 _LESS: Final = 0.95  # of our figure: what is closer is the same
-_MANY: Final = 4  # repeats: of fewer, the fastest quarter is the least
+_MANY: Final = 4  # repeats: of fewer, the faster half is hardly more than the least
 _OTHERWISE: Final = 0.2  # by which a ratio of medians is another one
 
 
@@ -43,7 +43,7 @@ def _heading(outcome: Outcome) -> str:
         f"{begun['at']} to {ended['at']}; load {begun['load']} and {ended['load']} on {machine['cores']} cores "
         f"({machine['processor']}, {machine['memory_gb']} GB); {machine['system']}, Python {machine['python']}, "
         f"{listed}; commit {machine.get('commit', 'unknown')}. "
-        f"Of times the mean of the fastest quarter; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds'}."
+        f"Of times the mean of the faster half; {outcome.rounds} {'round' if outcome.rounds == 1 else 'rounds'}."
     )
 
 

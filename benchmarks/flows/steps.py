@@ -74,23 +74,23 @@ class Steps:
             self.notes.figure(name, took * (1e3 if unit == "ms" else 1), unit)
         return attempt.done
 
-    def each(self, name: str, works: list[Callable[[], object]]) -> int:
-        """Time changes of the same kind one after the other, on a tenant each; the first warms up. How many were done.
+    def each(self, name: str, works: Sequence[Callable[[], object]], unmeasured: int = 1) -> int:
+        """Time what can be done only once, each on a table or a tenant of its own; so many first ones warm up.
 
-        Two of them at least: what is there afterwards is asked for those.
+        How many were done. Of changes two at least: what is there afterwards is asked for those.
         """
         self.turns.step()
-        done = 0
+        done, spent = 0, 0.0
         with self.words_for(name):
-            spent = seconds(works[0])
-            done = 1
-            for work in works[1:]:
-                self.turns.next()
+            for work in works:
+                if done:
+                    self.turns.next()
                 took = seconds(work)
-                self.notes.figure(name, took * 1e3, "ms")
+                if done >= unmeasured:
+                    self.notes.figure(name, took * 1e3, "ms")
                 spent += took
                 done += 1
-                if spent > self._changed_enough:
+                if done > unmeasured and spent > self._changed_enough:
                     break
         return done
 
