@@ -28,6 +28,7 @@ def session(place: Path, settings: Mapping[str, str]) -> "SparkSession":
         "spark.sql.shuffle.partitions": "8",
         # Directories are listed by as many tasks as there are, up to 10,000, for clusters.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+        "spark.network.timeout": "12h",  # while others have their turns, a session is stopped and sends no heartbeats
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

@@ -1,6 +1,8 @@
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,100 @@ def test_only_the_turns_of_a_process_count_as_its_time(tmp_path: Path) -> None:
         "slow": Worker(slow, directory=ROOT, log=tmp_path / "slow.log", seconds=30),
     }
     assert hand_out(workers) == {}
+
+
+RESTLESS = """
+import sys, threading, time
+from benchmarks.turns import Turns
+
+def ticks():
+    while True:
+        with open(sys.argv[1], "a") as file:
+            file.write(f"{time.time()}\\n")
+        time.sleep(0.02)
+
+threading.Thread(target=ticks, daemon=True).start()
+turns = Turns()
+for _ in range(2):
+    turns.next()
+    time.sleep(0.5)
+"""
+WORKING = """
+import sys, time
+from benchmarks.turns import Turns
+
+turns = Turns()
+turns.next()
+with open(sys.argv[1], "a") as file:
+    begun = time.time()
+    time.sleep(1.5)
+    file.write(f"{begun} {time.time()}")
+"""
+
+
+def test_whoever_waits_does_nothing(tmp_path: Path) -> None:
+    """What a process does beside its work, it does in its own turns: in those of others it is stopped."""
+    workers = {
+        name: Worker(
+            [sys.executable, "-c", program, str(tmp_path / name)],
+            directory=ROOT,
+            log=tmp_path / f"{name}.log",
+            seconds=30,
+        )
+        for name, program in (("restless", RESTLESS), ("working", WORKING))
+    }
+    assert hand_out(workers) == {}
+    begun, ended = map(float, (tmp_path / "working").read_text().split())
+    ticks = [float(line) for line in (tmp_path / "restless").read_text().splitlines()]
+    assert not [tick for tick in ticks if begun + 0.1 < tick < ended - 0.1]
+    assert min(ticks) < begun
+    assert max(ticks) > ended
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="only Linux tells there what a process does")
+def test_nobody_stays_stopped_when_whoever_hands_out_turns_is_killed(tmp_path: Path) -> None:
+    """Those that waited are ended, too."""
+    program = f"""
+import sys
+from pathlib import Path
+from benchmarks.turns import Worker, hand_out
+
+own = "import os, sys, time; from benchmarks.turns import Turns; open(sys.argv[1], 'w').write(str(os.getpid())); "
+workers = {{
+    name: Worker(
+        [sys.executable, "-c", own + last, f"{tmp_path}/{{name}}"],
+        directory=Path("."),
+        log=Path("{tmp_path}/log"),
+        seconds=60,
+    )
+    for name, last in (("waits", "Turns().next()"), ("works", "time.sleep(60)"))
+}}
+hand_out(workers)
+"""
+    runner = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
+    waits, works = tmp_path / "waits", tmp_path / "works"
+    until(lambda: works.exists() and works.read_text() != "")
+    pids = [int(path.read_text()) for path in (waits, works)]
+    assert all(runs(pid) for pid in pids)
+    runner.kill()
+    runner.wait()
+    until(lambda: not any(runs(pid) for pid in pids))
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait, half a minute at the most."""
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, which has not ended and waits to be looked at."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_without_anybody_who_hands_out_turns_it_is_always_ones_turn() -> None:
