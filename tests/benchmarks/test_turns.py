@@ -112,8 +112,9 @@ def ticks():
 threading.Thread(target=ticks, daemon=True).start()
 turns = Turns()
 for _ in range(2):
-    turns.next()
     time.sleep(0.5)
+    turns.next()
+time.sleep(0.5)
 """
 WORKING = """
 import sys, time
