@@ -188,6 +188,8 @@ def parse(name: str, text: Mapping[str, Any]) -> Workload:
     said = {key: _typed(f"{name}.toml", key, text[key], kind) for key, kind in _KINDS.items() if key in text}
     if not text["sizes"] or not all(isinstance(size, dict) for size in text["sizes"].values()):
         raise Refused(f"{name}.toml: sizes are tables, such as [sizes.tiny], at least one.")
+    if dashed := [key for key in text["sizes"] if "-" in key]:
+        raise Refused(f"{name}.toml: a size has no dash in its name, as outcomes are WORKLOAD-SIZE.json: {dashed[0]}.")
     columns = tuple(_one_of(f"{name}.toml", "column", c, COLUMNS) for c in said.get("columns", COLUMNS))
     queries = tuple(_query(f"{name}.toml", q, ("dt", "app", *columns)) for q in said.get("queries", ()))
     if not queries or len({query.name for query in queries}) < len(queries):

@@ -120,7 +120,7 @@ class Steps:
                     if number >= 0:
                         self.notes.figure(name, took * 1e3, "ms")
                     elif name in alike:
-                        often[name] = max(1, min(_AT_MOST, int(_BRIEF / took)))
+                        often[name] = max(1, int(_BRIEF / max(took, _BRIEF / _AT_MOST)))
                 if not attempt.done:
                     del measured[name]
             if going:

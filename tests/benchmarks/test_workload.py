@@ -79,6 +79,7 @@ def test_what_is_not_said_has_a_default() -> None:
         ({"sizes": [1]}, "sizes has to be a table"),
         ({"sizes": {}}, "sizes are tables"),
         ({"sizes": {"tiny": 3}}, "sizes are tables"),
+        ({"sizes": {"very-tiny": {"rows": 1, "days": 1, "tenants": 1}}}, "a size has no dash in its name"),
         ({"sizes": {"tiny": {"rows": True, "days": 1, "tenants": 1}}}, "rows has to be a number of 1 or more"),
     ],
 )
